@@ -1,0 +1,31 @@
+# Thin lines over cargo and scripts. Needs Rust, Python 3 and gcc, nothing else.
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+PYTHON ?= python3
+
+.PHONY: build up test lint rust-test example-test smoke bench-path
+# One after the other: the runners' summaries come last, and cargo locks its folder anyway.
+.NOTPARALLEL:
+
+build:
+	cargo build --locked -p kashi -p kashi-agent
+
+up: build
+	$(CARGO_TARGET_DIR)/debug/kashi up
+
+test: lint rust-test example-test smoke
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+rust-test:
+	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --locked --workspace; else cargo test --locked --workspace; fi
+
+example-test:
+	cd examples/hello-train && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m unittest
+
+smoke: build
+	scripts/smoke.sh
+
+bench-path: build
+	scripts/bench-path.sh
