@@ -1,0 +1,136 @@
+//! Charging: a lease that runs is metered; what the meter reads is rated and charged to the month's ledger; a charge is
+//! consumed from the wallet; a ledger has a statement, which is numbered and issued when the ledger is closed.
+
+use super::running::wallet_key;
+use super::{Action, Facts, id_of};
+use crate::Event;
+use crate::allocation::{Lease, lease};
+use crate::billing::ledger::{Charge, Heading, Source, Unrated};
+use crate::billing::line::LineKey;
+use crate::billing::series::STATEMENTS;
+use crate::billing::statement::{ledger_key, ledger_of, statement_of};
+use crate::billing::{Ledger, Series, Statement, Wallet, ledger, series, statement, wallet};
+use crate::catalog::PriceBook;
+use crate::catalog::rating::{Rated, rate};
+use crate::kernel::{Aggregate, LeaseId, Period, Recorded, StreamName};
+use crate::metering::{Meter, meter};
+
+pub(super) fn needs(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<StreamName> {
+    let (first, then) = match event {
+        Event::Lease(lease::Event::Started { .. } | lease::Event::Ended { .. })
+        | Event::Ledger(ledger::Event::Deferred(_)) => {
+            (cause.stream.clone(), None)
+        }
+        Event::Meter(meter::Event::Measured { .. } | meter::Event::Closed { .. }) => {
+            let subject = facts.of::<Meter>(cause.stream.key()).and_then(Meter::subject);
+            (cause.stream.clone(), subject.map(|of| StreamName::new(PriceBook::STREAM, of.bill_to.book)))
+        }
+        Event::Series(series::Event::Taken { statement, .. }) => {
+            let heading = facts.of::<Statement>(statement).and_then(Statement::heading);
+            let ledger = heading.map(|of| StreamName::new(Ledger::STREAM, ledger_key(of.customer, of.month)));
+            (StreamName::new(Statement::STREAM, statement), ledger)
+        }
+        _ => return vec![],
+    };
+    [first].into_iter().chain(then).collect()
+}
+
+pub(super) fn react(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<Action> {
+    match event {
+        Event::Lease(event) => of_lease(cause, event, facts).into_iter().collect(),
+        Event::Meter(meter::Event::Measured { from, to, .. } | meter::Event::Closed { from, to, .. }) => {
+            charges(cause, Period { from: *from, to: *to }, facts)
+        }
+        Event::Ledger(event) => of_ledger(cause, event, facts).into_iter().collect(),
+        Event::Series(series::Event::Taken { statement, number }) => {
+            let Some(heading) = facts.of::<Statement>(statement).and_then(Statement::heading) else { return vec![] };
+            let Some(ledger) = facts.of::<Ledger>(ledger_key(heading.customer, heading.month)) else { return vec![] };
+            let number = format!("{}-{number:06}", heading.month);
+            let issue = statement::Command::Issue { number, lines: ledger.lines(), total: ledger.total() };
+            vec![Action::new::<Statement>("issue_statement", heading.tenant, statement, issue)]
+        }
+        _ => vec![],
+    }
+}
+
+fn of_lease(cause: &Recorded, event: &lease::Event, facts: &Facts) -> Option<Action> {
+    let lease = id_of::<LeaseId>(cause)?;
+    let grant = facts.of::<Lease>(lease).and_then(Lease::grant)?;
+    let (arm, command) = match event {
+        lease::Event::Started { at } => {
+            let subject = meter::Subject {
+                lease,
+                job: grant.job,
+                tenant: grant.tenant,
+                bill_to: grant.bill_to.clone(),
+                resource: grant.resource.clone(),
+                milli: grant.milli,
+            };
+            ("open_meter", meter::Command::Open { subject, from: *at })
+        }
+        lease::Event::Ended { started_at: Some(_), at, .. } => ("close_meter", meter::Command::Close { at: *at }),
+        lease::Event::Ended { started_at: None, .. } | lease::Event::Granted(_) | lease::Event::Voided => return None,
+    };
+    Some(Action::new::<Meter>(arm, grant.tenant, lease, command))
+}
+
+fn charges(cause: &Recorded, reading: Period, facts: &Facts) -> Vec<Action> {
+    let Some(subject) = facts.of::<Meter>(cause.stream.key()).and_then(Meter::subject) else { return vec![] };
+    let to = &subject.bill_to;
+    let Some(book) = facts.of::<PriceBook>(to.book) else { return vec![] };
+    let parts = rate(book, &to.sku, to.zone, subject.milli, reading).unwrap_or_default();
+    (0..).zip(parts).map(|(part, rated)| charge(Source { event: cause.event, part }, subject, rated)).collect()
+}
+
+fn charge(source: Source, subject: &meter::Subject, rated: Rated) -> Action {
+    let to = &subject.bill_to;
+    let heading = Heading {
+        customer: to.customer,
+        tenant: subject.tenant,
+        month: rated.month,
+        zone: to.zone,
+        currency: to.currency,
+    };
+    let key = ledger_key(to.customer, rated.month);
+    let (lease, job, period, quantity) = (subject.lease, subject.job, rated.period, rated.quantity);
+    let command = match rated.price {
+        Some((price, price_version)) => {
+            let key = LineKey { sku: to.sku.clone(), book: to.book, price_version };
+            let unit = subject.resource.unit();
+            let charge = Charge { source, lease, job, period, key, unit, price, quantity };
+            ledger::Command::Charge { heading, charge }
+        }
+        None => {
+            let unrated = Unrated { source, lease, job, period, sku: to.sku.clone(), quantity };
+            ledger::Command::RecordUnrated { heading, unrated }
+        }
+    };
+    Action { part: source.part, ..Action::new::<Ledger>("charge_reading", subject.tenant, key, command) }
+}
+
+fn of_ledger(cause: &Recorded, event: &ledger::Event, facts: &Facts) -> Option<Action> {
+    let (tenant, (customer, month)) = (cause.meta.tenant, ledger_of(cause.stream.key())?);
+    let statement = statement_of(customer, month);
+    match event {
+        ledger::Event::Opened(heading) => {
+            let draft = statement::Command::Draft(heading.clone());
+            Some(Action::new::<Statement>("draft_statement", tenant, statement, draft))
+        }
+        ledger::Event::Charged { charge, amount, .. } => {
+            let consume = wallet::Command::Consume { source: charge.source, job: charge.job, amount: *amount };
+            Some(Action::new::<Wallet>("consume_charge", tenant, wallet_key(customer), consume))
+        }
+        ledger::Event::Deferred(charge) => {
+            let heading = facts.of::<Ledger>(cause.stream.key()).and_then(Ledger::heading)?;
+            let heading = Heading { month: month.next(), ..heading.clone() };
+            let key = ledger_key(customer, heading.month);
+            let charge = ledger::Command::Charge { heading, charge: charge.clone() };
+            Some(Action::new::<Ledger>("charge_deferred", tenant, key, charge))
+        }
+        ledger::Event::Closed { .. } => {
+            let take = series::Command::Take { statement };
+            Some(Action::new::<Series>("number_statement", tenant, STATEMENTS, take))
+        }
+        ledger::Event::Unrated(_) => None,
+    }
+}
