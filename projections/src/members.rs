@@ -1,0 +1,72 @@
+//! Members by handle. No secret and no personal datum is kept here. Table `members`.
+
+use domain::Event;
+use domain::identity::member;
+use domain::kernel::Recorded;
+use store::{Db, Id, Keyset, MemberId, Page, Result, Slice, TenantId, Tx};
+
+/// A member.
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow, serde::Serialize, async_graphql::SimpleObject, utoipa::ToSchema)]
+pub struct Member {
+    /// Its id.
+    pub id: MemberId,
+    /// Where it belongs.
+    pub tenant: TenantId,
+    /// The name it signs in with.
+    pub handle: String,
+    /// Its roles, separated by commas.
+    pub roles: String,
+    /// Whether it is locked.
+    pub locked: bool,
+}
+
+impl Keyset for Member {
+    fn cursor(&self) -> String {
+        self.id.0.to_string()
+    }
+}
+
+/// Folds one event into the table.
+pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> {
+    let Event::Member(event) = event else { return Ok(()) };
+    let id = stored.stream.key().to_owned();
+    let lock = |locked| ("update members set locked = $2 where id = $1", locked);
+    let (text, locked) = match event {
+        member::Event::Added { tenant, handle, roles, .. } => {
+            let roles: Vec<String> = roles.iter().map(ToString::to_string).collect();
+            tx.sql("insert into members (id, tenant, handle, roles, locked) values ($1, $2, $3, $4, $5)")
+                .bind(id)
+                .bind(Id(*tenant))
+                .bind(handle.clone())
+                .bind(roles.join(","))
+                .bind(false)
+                .run()
+                .await?;
+            return Ok(());
+        }
+        member::Event::Locked { .. } => lock(true),
+        member::Event::Unlocked { .. } => lock(false),
+        member::Event::PasswordSet { .. } => return Ok(()),
+    };
+    tx.sql(text).bind(id).bind(locked).run().await?;
+    Ok(())
+}
+
+/// The members of a tenant, or of all.
+pub async fn of_tenant(db: &Db, tenant: Option<TenantId>, page: &Page) -> Result<Slice<Member>> {
+    let rows = db
+        .sql("select * from members where (tenant = $1 or $1 is null) and id > $2 order by id limit $3")
+        .bind(tenant)
+        .bind(page.after_or(String::new())?)
+        .bind(page.limit())
+        .all()
+        .await?;
+    Ok(page.slice(rows))
+}
+
+/// The handle of a member.
+pub async fn handle(db: &Db, member: MemberId) -> Result<Option<String>> {
+    let row: Option<(String,)> =
+        db.sql("select handle from members where id = $1").bind(member).optional().await?;
+    Ok(row.map(|(handle,)| handle))
+}
