@@ -1,0 +1,31 @@
+//! How work is run: so far as processes of this machine.
+//!
+//! Owns: one folder per lease and the processes in it. Does not own: what should run.
+//!
+//! | file | says | written by |
+//! |---|---|---|
+//! | `work.json` | what to run, for which lease and generation | the agent, before anything is started |
+//! | `held` | locked as long as the keeper lives; the kernel lets go of it | – |
+//! | `started.json` | it runs since then | the keeper |
+//! | `stop.json` | it should end, with this grace | the agent, before it signals the keeper |
+//! | `exit.json` | it has ended, none of its processes is left | the keeper; the agent, where the keeper died |
+//! | `output` | what the job wrote on both its outputs | the job |
+//! | `keeper.log` | what went wrong in the keeper | the keeper |
+//! | `work/`, `tmp/`, `results/` | the job's own | the job |
+//!
+//! The agent starts a keeper (`shim`) in a session of its own, and the keeper starts the job in a process group of its
+//! own, so neither a terminal nor the agent's end reaches the job. The keeper's standard input is the open, locked file
+//! `held`: whether it lives is known without process ids, which are given again, and from the first instant on.
+//!
+//! On failure: an agent that starts again reads the folders. A keeper that was killed leaves a job without a keeper:
+//! the agent kills what carries the lease's mark (`KASHI_LEASE`), waits until it is gone and says `vanished`.
+
+mod folder;
+mod group;
+mod launch;
+mod process;
+pub mod shim;
+
+pub use folder::{Ended, Folder, Started, Stop};
+pub use group::{Process, end_all, of_lease};
+pub use process::Runner;
