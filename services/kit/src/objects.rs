@@ -1,0 +1,176 @@
+//! The output of jobs: segments in a folder, with byte offsets, readable while they grow.
+//!
+//! Owns: where a lease's output is kept and how much of it there is. Does not own: who may read it.
+//! Invariants: bytes are kept as they came, whatever they are; a byte has one offset for ever; what comes twice is kept
+//! once; nothing is kept behind a gap.
+
+use domain::kernel::LeaseId;
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::fs;
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use tokio::sync::{Mutex, watch};
+
+/// A segment is closed once it has this many bytes.
+const SEGMENT_BYTES: u64 = 1024 * 1024;
+/// The most bytes that one read gives.
+pub const READ_BYTES_MAX: usize = 256 * 1024;
+
+/// The kept output of every lease. Clones share it; one process writes.
+#[derive(Debug, Clone)]
+pub struct Outputs {
+    folder: Arc<PathBuf>,
+    sizes: Arc<Mutex<HashMap<LeaseId, u64>>>,
+    grown: Arc<watch::Sender<()>>,
+}
+
+impl Outputs {
+    /// Keeps output below this folder.
+    pub fn open(folder: &Path) -> Self {
+        Self {
+            folder: Arc::new(folder.to_owned()),
+            sizes: Arc::default(),
+            grown: Arc::new(watch::Sender::new(())),
+        }
+    }
+
+    /// Wakes whenever some output grows in this process.
+    pub fn grown(&self) -> watch::Receiver<()> {
+        self.grown.subscribe()
+    }
+
+    /// Keeps bytes from an offset on, and says where the next ones start: what was known already is passed over, and
+    /// what would leave a gap is not kept.
+    pub async fn append(&self, lease: LeaseId, offset: u64, bytes: &[u8]) -> io::Result<u64> {
+        let mut sizes = self.sizes.lock().await;
+        let size = match sizes.get(&lease) {
+            Some(size) => *size,
+            None => self.stored_size(lease).await?,
+        };
+        let known = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let fresh = bytes.get(known..).unwrap_or_default();
+        if offset > size || fresh.is_empty() {
+            sizes.insert(lease, size);
+            return Ok(size);
+        }
+        self.write(lease, size, fresh).await?;
+        let size = size + fresh.len() as u64;
+        sizes.insert(lease, size);
+        drop(sizes);
+        self.grown.send_replace(());
+        Ok(size)
+    }
+
+    /// The bytes from an offset on, at most `READ_BYTES_MAX`; none at the end.
+    pub async fn read(&self, lease: LeaseId, offset: u64) -> io::Result<Vec<u8>> {
+        let segments = self.segments(lease).await?;
+        let mut bytes = vec![];
+        for (start, size) in segments {
+            let wanted = offset + bytes.len() as u64;
+            if wanted < start || wanted >= start + size || bytes.len() >= READ_BYTES_MAX {
+                continue;
+            }
+            let mut file = fs::File::open(self.segment(lease, start)).await?;
+            file.seek(io::SeekFrom::Start(wanted - start)).await?;
+            let room = (READ_BYTES_MAX - bytes.len()) as u64;
+            file.take(room.min(start + size - wanted)).read_to_end(&mut bytes).await?;
+        }
+        Ok(bytes)
+    }
+
+    /// How many bytes there are.
+    pub async fn size(&self, lease: LeaseId) -> io::Result<u64> {
+        match self.sizes.lock().await.get(&lease) {
+            Some(size) => Ok(*size),
+            None => self.stored_size(lease).await,
+        }
+    }
+
+    async fn write(&self, lease: LeaseId, size: u64, bytes: &[u8]) -> io::Result<()> {
+        let last = self.segments(lease).await?.pop();
+        let start = match last {
+            Some((start, length)) if length < SEGMENT_BYTES => start,
+            Some(_) | None => size,
+        };
+        fs::create_dir_all(self.of(lease)).await?;
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.create(true).append(true).open(self.segment(lease, start)).await?;
+        file.write_all(bytes).await?;
+        file.sync_data().await
+    }
+
+    async fn stored_size(&self, lease: LeaseId) -> io::Result<u64> {
+        Ok(self.segments(lease).await?.last().map_or(0, |(start, size)| start + size))
+    }
+
+    /// Start and size of each segment, in order.
+    async fn segments(&self, lease: LeaseId) -> io::Result<Vec<(u64, u64)>> {
+        let mut entries = match fs::read_dir(self.of(lease)).await {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+            Err(error) => return Err(error),
+        };
+        let mut segments = vec![];
+        while let Some(entry) = entries.next_entry().await? {
+            if let Some(start) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
+                segments.push((start, entry.metadata().await?.len()));
+            }
+        }
+        segments.sort_unstable();
+        Ok(segments)
+    }
+
+    fn of(&self, lease: LeaseId) -> PathBuf {
+        self.folder.join("output").join(lease.to_string())
+    }
+
+    fn segment(&self, lease: LeaseId, start: u64) -> PathBuf {
+        self.of(lease).join(format!("{start:020}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::kernel::{Id, TenantId};
+
+    fn lease() -> LeaseId {
+        LeaseId::derived(TenantId::PLATFORM, "a")
+    }
+
+    #[tokio::test]
+    async fn a_byte_is_kept_once_and_never_behind_a_gap() {
+        let folder = tempfile::tempdir().unwrap();
+        let outputs = Outputs::open(folder.path());
+        assert_eq!(outputs.append(lease(), 0, b"abc").await.unwrap(), 3);
+        assert_eq!(outputs.append(lease(), 0, b"abc").await.unwrap(), 3);
+        assert_eq!(outputs.append(lease(), 5, b"xyz").await.unwrap(), 3);
+        assert_eq!(outputs.append(lease(), 1, b"bcd\xff").await.unwrap(), 5);
+        assert_eq!(outputs.read(lease(), 0).await.unwrap(), b"abcd\xff");
+        assert_eq!(outputs.read(lease(), 4).await.unwrap(), b"\xff");
+        assert!(outputs.read(lease(), 5).await.unwrap().is_empty());
+        let again = Outputs::open(folder.path());
+        assert_eq!(again.size(lease()).await.unwrap(), 5);
+        assert_eq!(again.append(lease(), 5, b"!").await.unwrap(), 6);
+    }
+
+    #[tokio::test]
+    async fn reading_crosses_segments() {
+        let folder = tempfile::tempdir().unwrap();
+        let outputs = Outputs::open(folder.path());
+        let chunk = vec![7_u8; 700 * 1024];
+        for place in 0..3 {
+            outputs.append(lease(), place * chunk.len() as u64, &chunk).await.unwrap();
+        }
+        let whole = 3 * chunk.len();
+        let mut seen = 0;
+        while seen < whole {
+            let bytes = outputs.read(lease(), seen as u64).await.unwrap();
+            assert!(!bytes.is_empty() && bytes.len() <= READ_BYTES_MAX && bytes.iter().all(|byte| *byte == 7));
+            seen += bytes.len();
+        }
+        assert_eq!(seen, whole);
+    }
+}
