@@ -1,0 +1,107 @@
+//! The clock of billing: when a month is over in a contract's zone, its meters are read and its ledger is closed.
+//!
+//! Owns: when. Does not own: what is charged (`domain::flows::charging`).
+//! Invariants: a month is closed only after every meter that ran in it was read up to its end and the flows have
+//! charged those readings; each step is a command with an id of its own, so it can be repeated from any point.
+
+use crate::ControlError;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::billing::ledger::{self, Heading};
+use domain::billing::statement::ledger_key;
+use domain::billing::{Ledger, ledger::Command as LedgerCommand};
+use domain::kernel::{Aggregate, CommandId, Id, Meta, Month, TenantId};
+use domain::metering::{Meter, meter};
+use eventlog::{LogError, Refused};
+use kit::Kit;
+use projections::{meters, statements};
+use std::time::Duration;
+
+/// How often to look.
+const EVERY: Duration = Duration::from_secs(60);
+/// How long after its end a month stays open for the word of nodes that were away; later word goes to the next month.
+const GRACE: TimeDelta = TimeDelta::hours(1);
+
+/// Looks every minute.
+pub async fn run(kit: &Kit) -> Result<(), ControlError> {
+    loop {
+        if let Err(error) = close_due(kit).await {
+            tracing::error!(cause = %error, "months could not be closed; trying again in a minute");
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+/// Reads the meters of months that are over and closes their ledgers. Returns the ledgers that were closed.
+pub async fn close_due(kit: &Kit) -> Result<Vec<String>, ControlError> {
+    let now = kit.clock.now();
+    let read_until = read_meters(kit, now).await?;
+    kit.progress.flowed(read_until).await;
+    let mut closed = vec![];
+    for statement in statements::open(&kit.read).await? {
+        let heading = Heading {
+            customer: statement.customer.0,
+            tenant: statement.tenant.0,
+            month: statement.month.0,
+            zone: statement.zone.0,
+            currency: statement.currency.0,
+        };
+        if heading.month.period(heading.zone).to + GRACE <= now {
+            closed.extend(close(kit, heading).await?);
+        }
+    }
+    Ok(closed)
+}
+
+/// Reads every open meter at each month's end that lies behind it; the position of the last reading.
+async fn read_meters(kit: &Kit, now: DateTime<Utc>) -> Result<i64, ControlError> {
+    let mut position = 0;
+    for open in meters::open(&kit.read).await? {
+        let zone = open.zone.0;
+        let mut month = Month::of(open.until_at.at(), zone);
+        while month.period(zone).to <= now {
+            let at = month.period(zone).to;
+            let (lease, tenant) = (open.lease.0, open.tenant.0);
+            let done = give::<Meter>(kit, tenant, &lease.to_string(), &month, meter::Command::Cut { at }).await?;
+            position = done.unwrap_or_default().max(position);
+            month = month.next();
+        }
+    }
+    Ok(position)
+}
+
+async fn close(kit: &Kit, heading: Heading) -> Result<Option<String>, ControlError> {
+    let (key, tenant, month) = (ledger_key(heading.customer, heading.month), heading.tenant, heading.month);
+    let command: LedgerCommand = ledger::Command::Close { heading };
+    Ok(give::<Ledger>(kit, tenant, &key, &month, command).await?.map(|_| key))
+}
+
+/// The position of what it did, or `None` where it was refused, which is reported.
+async fn give<A: Aggregate>(
+    kit: &Kit,
+    tenant: TenantId,
+    key: &str,
+    month: &Month,
+    command: A::Command,
+) -> Result<Option<i64>, ControlError> {
+    let now = kit.clock.now();
+    let id = CommandId::derived(tenant, &format!("period/{}/{key}/{month}", A::STREAM));
+    let meta = Meta {
+        tenant,
+        actor: "clock".into(),
+        command: id,
+        digest: eventlog::digest(&[A::STREAM, key, &month.to_string()]),
+        correlation: id,
+        causation: None,
+        trace: None,
+        occurred_at: now,
+    };
+    match kit.executor.execute::<A>(key, meta, command).await {
+        Ok(done) => Ok(Some(done.position)),
+        Err(Refused::Domain(error)) => {
+            tracing::warn!(stream = A::STREAM, key, month = %month, cause = %error, "the month cannot be closed yet");
+            Ok(None)
+        }
+        Err(Refused::Log(error)) => Err(error.into()),
+        Err(Refused::CommandReused) => Err(LogError::CommandReused.into()),
+    }
+}
