@@ -118,6 +118,11 @@ impl Fleets {
         self.fleet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The position of the last event that the fleet has.
+    pub fn position(&self) -> i64 {
+        self.now().position
+    }
+
     /// Wakes whenever the fleet moved.
     pub(crate) fn moved(&self) -> watch::Receiver<i64> {
         self.moved.subscribe()
