@@ -180,7 +180,11 @@ fn refusal(reason: &Refusal) -> String {
             format!("quota: {} wanted, {} ordered in all", units(*wanted_milli), units(*ordered_milli))
         }
         Refusal::Money { wanted, available } => {
-            format!("wallet: {} wanted for the first hour, {} available", money::shown(*wanted), money::shown(*available))
+            format!(
+                "wallet: {} wanted for the first hour, {} available",
+                money::shown(*wanted),
+                money::shown(*available)
+            )
         }
         Refusal::NoPrice { sku } => format!("price: the price book has none for {sku} now"),
     }

@@ -66,7 +66,6 @@ pub async fn of_tenant(db: &Db, tenant: Option<TenantId>, page: &Page) -> Result
 
 /// The handle of a member.
 pub async fn handle(db: &Db, member: MemberId) -> Result<Option<String>> {
-    let row: Option<(String,)> =
-        db.sql("select handle from members where id = $1").bind(member).optional().await?;
+    let row: Option<(String,)> = db.sql("select handle from members where id = $1").bind(member).optional().await?;
     Ok(row.map(|(handle,)| handle))
 }

@@ -56,12 +56,7 @@ pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> 
     Ok(())
 }
 
-fn read<'t>(
-    tx: &'t mut Tx,
-    stored: &Recorded,
-    until: impl Into<Time>,
-    closed: bool,
-) -> store::Query<'t> {
+fn read<'t>(tx: &'t mut Tx, stored: &Recorded, until: impl Into<Time>, closed: bool) -> store::Query<'t> {
     tx.sql("update meters set until_at = $2, closed = $3 where lease = $1")
         .bind(stored.stream.key().to_owned())
         .bind(until.into())

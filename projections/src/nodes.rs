@@ -57,6 +57,7 @@ impl Keyset for Node {
 }
 
 /// Folds one event into the tables.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most events do not concern it")]
 pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> {
     let id = stored.stream.key().to_owned();
     match event {

@@ -49,6 +49,7 @@ pub struct PriceBook {
 }
 
 /// Folds one event into the tables.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most events do not concern it")]
 pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> {
     match event {
         Event::Product(product::Event::Offered { sku, resource, name_zh, name_en }) => {

@@ -90,6 +90,7 @@ impl Keyset for Statement {
 }
 
 /// Folds one event into the tables.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most events do not concern it")]
 pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> {
     match event {
         Event::Statement(statement::Event::Drafted(_)) | Event::Statement(statement::Event::Issued { .. }) => {

@@ -4,9 +4,7 @@ use domain::Event;
 use domain::catalog::contract;
 use domain::identity::tenant;
 use domain::kernel::Recorded;
-use store::{
-    ContractId, Currency, CustomerId, Db, Id, Keyset, Page, PriceBookId, Result, Slice, TenantId, Tx, Zone,
-};
+use store::{ContractId, Currency, CustomerId, Db, Id, Keyset, Page, PriceBookId, Result, Slice, TenantId, Tx, Zone};
 
 /// A tenant.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow, serde::Serialize, async_graphql::SimpleObject, utoipa::ToSchema)]
@@ -36,6 +34,7 @@ impl Keyset for Tenant {
 }
 
 /// Folds one event into the table.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most events do not concern it")]
 pub async fn apply(tx: &mut Tx, _: &Recorded, event: &Event) -> Result<()> {
     match event {
         Event::Tenant(tenant::Event::Created { tenant, name, parent }) => {
@@ -47,15 +46,17 @@ pub async fn apply(tx: &mut Tx, _: &Recorded, event: &Event) -> Result<()> {
                 .await?;
         }
         Event::Contract(contract::Event::Signed(terms)) => {
-            tx.sql("update tenants set contract = $2, customer = $3, book = $4, zone = $5, currency = $6 where id = $1")
-                .bind(Id(terms.tenant))
-                .bind(Id(contract::contract_of(terms.tenant)))
-                .bind(Id(terms.customer))
-                .bind(Id(terms.book))
-                .bind(Zone(terms.zone))
-                .bind(Currency(terms.currency))
-                .run()
-                .await?;
+            tx.sql(
+                "update tenants set contract = $2, customer = $3, book = $4, zone = $5, currency = $6 where id = $1",
+            )
+            .bind(Id(terms.tenant))
+            .bind(Id(contract::contract_of(terms.tenant)))
+            .bind(Id(terms.customer))
+            .bind(Id(terms.book))
+            .bind(Zone(terms.zone))
+            .bind(Currency(terms.currency))
+            .run()
+            .await?;
         }
         _ => {}
     }

@@ -263,9 +263,9 @@ mod tests {
         assert_eq!(ledger.lines()[0].amount.to_string(), "1.33333333");
         let amounts: Vec<Decimal> = events
             .iter()
-            .filter_map(|event| match event {
-                Event::Charged { postings, .. } => Some(postings.iter().map(|posting| posting.amount).sum()),
-                _ => None,
+            .filter_map(|event| {
+                let Event::Charged { postings, .. } = event else { return None };
+                Some(postings.iter().map(|posting| posting.amount).sum())
             })
             .collect();
         assert_eq!(amounts, [Decimal::ZERO, Decimal::ZERO]);

@@ -70,9 +70,13 @@ impl Aggregate for Statement {
     fn decide(&self, command: Command) -> Result<Vec<Event>, Error> {
         match (self, command) {
             (Self::Absent, Command::Draft(heading)) => Ok(vec![Event::Drafted(heading)]),
-            (Self::Draft(_), Command::Issue { number, lines, total }) => Ok(vec![Event::Issued { number, lines, total }]),
+            (Self::Draft(_), Command::Issue { number, lines, total }) => {
+                Ok(vec![Event::Issued { number, lines, total }])
+            }
             (Self::Absent, Command::Issue { .. }) => Err(Error::NotFound),
-            (Self::Draft(_) | Self::Issued(_), Command::Draft(_)) | (Self::Issued(_), Command::Issue { .. }) => Ok(vec![]),
+            (Self::Draft(_) | Self::Issued(_), Command::Draft(_)) | (Self::Issued(_), Command::Issue { .. }) => {
+                Ok(vec![])
+            }
         }
     }
 

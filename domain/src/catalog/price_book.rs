@@ -50,7 +50,9 @@ pub enum Error {
     AlreadyExists,
     #[error("a price version has 1 to {ITEMS_MAX} prices")]
     NoPrices,
-    #[error("`{sku}` costs {price}: a price is above 0 and at most {PRICE_MAX}, with at most {PRICE_SCALE_MAX} decimal places")]
+    #[error(
+        "`{sku}` costs {price}: a price is above 0 and at most {PRICE_MAX}, with at most {PRICE_SCALE_MAX} decimal places"
+    )]
     BadPrice { sku: String, price: Decimal },
     #[error("`{0}` is not a SKU")]
     BadSku(String),

@@ -1,6 +1,8 @@
 //! Charging: a lease that runs is metered; what the meter reads is rated and charged to the month's ledger; a charge is
 //! consumed from the wallet; a ledger has a statement, which is numbered and issued when the ledger is closed.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a story looks at the few events that concern it")]
+
 use super::running::wallet_key;
 use super::{Action, Facts, id_of};
 use crate::Event;
@@ -18,9 +20,7 @@ use crate::metering::{Meter, meter};
 pub(super) fn needs(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<StreamName> {
     let (first, then) = match event {
         Event::Lease(lease::Event::Started { .. } | lease::Event::Ended { .. })
-        | Event::Ledger(ledger::Event::Deferred(_)) => {
-            (cause.stream.clone(), None)
-        }
+        | Event::Ledger(ledger::Event::Deferred(_)) => (cause.stream.clone(), None),
         Event::Meter(meter::Event::Measured { .. } | meter::Event::Closed { .. }) => {
             let subject = facts.of::<Meter>(cause.stream.key()).and_then(Meter::subject);
             (cause.stream.clone(), subject.map(|of| StreamName::new(PriceBook::STREAM, of.bill_to.book)))

@@ -1,5 +1,7 @@
 //! Joining: a setup that was used makes the first operator; a machine that joined a pool becomes a node.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a story looks at the few events that concern it")]
+
 use super::{Action, id_of};
 use crate::Event;
 use crate::identity::{Member, Role, member, tenant};

@@ -1,6 +1,8 @@
 //! Provisioning: an approved order is held under the quota and becomes active, or is refused with the numbers; a return
 //! gives the quota back unless jobs still use it.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a story looks at the few events that concern it")]
+
 use super::{Action, Facts, id_of};
 use crate::Event;
 use crate::kernel::{Aggregate, OrderId, Recorded, Resource, StreamName, TenantId};

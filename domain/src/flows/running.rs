@@ -1,6 +1,8 @@
 //! Running: a submitted job is held under the quota, then in the wallet, then waits for a place; a placement becomes a
 //! lease and the lease the job's place; the node's word moves the job on; its end gives quota and money back.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a story looks at the few events that concern it")]
+
 use super::provisioning::quota_key;
 use super::{Action, Facts, id_of};
 use crate::Event;
@@ -119,9 +121,8 @@ fn hold_money(cause: &Recorded, job: JobId, facts: &Facts) -> Option<Action> {
     let submission = facts.of::<Job>(job).and_then(Job::submission)?;
     let bill_to = &submission.bill_to;
     let book = facts.of::<PriceBook>(bill_to.book)?;
-    let amount = book
-        .price_at(&bill_to.sku, cause.meta.occurred_at)
-        .and_then(|(price, _)| first_hour(submission, price));
+    let amount =
+        book.price_at(&bill_to.sku, cause.meta.occurred_at).and_then(|(price, _)| first_hour(submission, price));
     Some(match amount {
         Some(amount) => Action::new::<Wallet>(
             "hold_money_for_job",

@@ -9,7 +9,18 @@ use uuid::Uuid;
 
 /// Every typed id.
 pub trait Id:
-    Copy + Eq + Ord + Hash + fmt::Display + fmt::Debug + FromStr<Err = BadId> + Serialize + DeserializeOwned + Send + Sync + 'static
+    Copy
+    + Eq
+    + Ord
+    + Hash
+    + fmt::Display
+    + fmt::Debug
+    + FromStr<Err = BadId>
+    + Serialize
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
 {
     /// The type's name, as API schemas show it.
     const NAME: &'static str;
@@ -153,7 +164,14 @@ mod tests {
 
     #[test]
     fn refuses_another_kind_too_large_a_number_and_other_spellings() {
-        for text in ["ten_0000000000000000000000000Z", "ord_Z000000000000000000000000Z", "ord_0000000000000000000000000z", "ord_", "", "ord_é"] {
+        for text in [
+            "ten_0000000000000000000000000Z",
+            "ord_Z000000000000000000000000Z",
+            "ord_0000000000000000000000000z",
+            "ord_",
+            "",
+            "ord_é",
+        ] {
             assert!(text.parse::<OrderId>().is_err(), "{text}");
         }
     }

@@ -78,11 +78,7 @@ impl Month {
 
     /// The month after this one.
     pub fn next(self) -> Self {
-        if self.month == 12 {
-            Self { year: self.year + 1, month: 1 }
-        } else {
-            Self { month: self.month + 1, ..self }
-        }
+        if self.month == 12 { Self { year: self.year + 1, month: 1 } } else { Self { month: self.month + 1, ..self } }
     }
 
     /// From its first instant until the next month's.

@@ -166,16 +166,14 @@ impl Aggregate for Order {
         match (self, event) {
             (_, Event::Requested { by, terms }) => Self::Requested { by: *by, terms: terms.clone() },
             (Self::Requested { terms, .. }, Event::Approved { .. }) => Self::Approved { terms },
-            (Self::Approved { terms }, Event::Activated)
-            | (Self::Returning { terms }, Event::ReturnRefused { .. }) => Self::Active { terms },
+            (Self::Approved { terms }, Event::Activated) | (Self::Returning { terms }, Event::ReturnRefused { .. }) => {
+                Self::Active { terms }
+            }
             (Self::Active { terms }, Event::ReturnRequested { .. }) => Self::Returning { terms },
             (_, Event::Rejected { .. } | Event::Refused { .. } | Event::Returned) => Self::Ended,
             (
                 state,
-                Event::Approved { .. }
-                | Event::Activated
-                | Event::ReturnRequested { .. }
-                | Event::ReturnRefused { .. },
+                Event::Approved { .. } | Event::Activated | Event::ReturnRequested { .. } | Event::ReturnRefused { .. },
             ) => state,
         }
     }

@@ -83,7 +83,9 @@ pub enum Event {
 pub enum Error {
     #[error("a quota is from 0 to {} cards or cores", CEILING_MILLI_MAX / 1000)]
     BadCeiling,
-    #[error("orders already hold {held_milli} thousandths; the quota cannot be set to {wanted_milli} before they are returned")]
+    #[error(
+        "orders already hold {held_milli} thousandths; the quota cannot be set to {wanted_milli} before they are returned"
+    )]
     BelowHeld { held_milli: i64, wanted_milli: i64 },
 }
 
@@ -293,8 +295,7 @@ mod tests {
 
     #[test]
     fn a_job_that_can_never_fit_is_refused() {
-        let refused =
-            Event::JobHoldRefused { job: job("a"), wanted_milli: 5 * MILLI, ordered_milli: 4 * MILLI };
+        let refused = Event::JobHoldRefused { job: job("a"), wanted_milli: 5 * MILLI, ordered_milli: 4 * MILLI };
         given::<Allowance>([ceiling(10), ordered(4)]).when(hold("a", 5)).then([refused]);
     }
 
@@ -319,9 +320,8 @@ mod tests {
         given::<Allowance>([ceiling(10), ordered(4)])
             .when(set(3000))
             .then_refused(Error::BelowHeld { held_milli: 4000, wanted_milli: 3000 });
-        given::<Allowance>([]).when(set(10_000)).then([
-            Event::Opened { tenant: TenantId::PLATFORM, resource: Resource::Core },
-            ceiling(10),
-        ]);
+        given::<Allowance>([])
+            .when(set(10_000))
+            .then([Event::Opened { tenant: TenantId::PLATFORM, resource: Resource::Core }, ceiling(10)]);
     }
 }

@@ -90,9 +90,8 @@ async fn register(
     State(agents): State<Agents>,
     Json(asked, _): Json<Register>,
 ) -> Result<(StatusCode, Answer<Registered>), Problem> {
-    let unknown = || {
-        Problem::rejection(&pool::Error::JoinTokenUnknown).with_hint("an operator makes one: kashi pool join-token")
-    };
+    let unknown =
+        || Problem::rejection(&pool::Error::JoinTokenUnknown).with_hint("an operator makes one: kashi pool join-token");
     let (pool, token) = asked.token.split_once('.').ok_or_else(unknown)?;
     let pool: PoolId = pool.parse().map_err(|_| unknown())?;
     let (hash, credential) = (secret::hash(token), secret::hash(&asked.credential));
@@ -207,9 +206,7 @@ async fn take_word(agents: &Agents, node: NodeId, seen: &ObservedLease) -> Resul
 fn word(node: NodeId, seen: &ObservedLease) -> (&'static str, <Lease as Aggregate>::Command) {
     let generation = seen.generation;
     match &seen.phase {
-        Phase::Running { started_at } => {
-            ("started", lease::Command::ReportStart { node, generation, at: *started_at })
-        }
+        Phase::Running { started_at } => ("started", lease::Command::ReportStart { node, generation, at: *started_at }),
         Phase::Ended { started_at, ended_at, exit, .. } => {
             let (started_at, at, outcome) = (*started_at, *ended_at, outcome(exit));
             ("ended", lease::Command::ReportEnd { node, generation, started_at, at, outcome })

@@ -93,7 +93,8 @@ impl Fleets {
     pub async fn caught_up(log: &Log) -> Result<Self, ControlError> {
         let fleets = Self::default();
         loop {
-            let page = log.read_all(fleets.now().position, PAGE).await?;
+            let from = fleets.position();
+            let page = log.read_all(from, PAGE).await?;
             if page.is_empty() {
                 return Ok(fleets);
             }
@@ -156,7 +157,7 @@ impl Fleets {
 
 /// Folds what comes.
 pub(crate) async fn follow(kit: &Kit, fleets: &Fleets) -> Result<(), ControlError> {
-    let from = fleets.now().position;
+    let from = fleets.position();
     let mut log = Subscription::after(kit.executor.log().clone(), from);
     loop {
         let page = patiently(&mut log).await?;
@@ -227,9 +228,7 @@ impl Fleet {
                     self.jobs.remove(&id);
                 }
             }
-            job::Event::QuotaQueued { .. }
-            | job::Event::AdmissionVoided
-            | job::Event::PlacementVoided { .. } => {}
+            job::Event::QuotaQueued { .. } | job::Event::AdmissionVoided | job::Event::PlacementVoided { .. } => {}
         }
     }
 
@@ -361,8 +360,7 @@ impl Fleet {
     fn node_facts(&self, id: NodeId, machine: &Machine, now: DateTime<Utc>) -> core::Node {
         let stock = &machine.inventory;
         let cards = stock.cards.iter().map(|card| core::FreeCard { index: card.index, model: card.model.clone() });
-        let total =
-            core::Room { milli_cores: stock.milli_cores, memory_mib: stock.memory_mib, cards: cards.collect() };
+        let total = core::Room { milli_cores: stock.milli_cores, memory_mib: stock.memory_mib, cards: cards.collect() };
         let mut free = total.clone();
         for held in machine.leases.iter().filter_map(|lease| self.leases.get(lease)) {
             free.milli_cores -= held.demand.milli_cores;

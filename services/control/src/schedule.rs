@@ -5,8 +5,8 @@
 //! on old facts is refused by the log and plans anew; every waiting job's reason is kept where its owner can read it.
 
 use crate::{ControlError, Fleets};
-use domain::allocation::plan::{Command, Placement};
 use domain::allocation::Plan;
+use domain::allocation::plan::{Command, Placement};
 use domain::kernel::{CommandId, Id, JobId, Meta, TenantId};
 use eventlog::{LogError, Refused};
 use kit::Kit;

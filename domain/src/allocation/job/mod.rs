@@ -63,6 +63,7 @@ pub struct Spec {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a command lives as long as one call")]
 pub enum Command {
     Submit(Submission),
     Queue { wanted_milli: i64, free_milli: i64 },
@@ -76,6 +77,7 @@ pub enum Command {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "the submission is read as often as the rest")]
 pub enum Event {
     Submitted(Submission),
     /// The quota is used up; it is its turn when others release.
@@ -117,14 +119,22 @@ pub enum Event {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Succeeded,
-    Failed { code: i32 },
-    Killed { signal: i32 },
+    Failed {
+        code: i32,
+    },
+    Killed {
+        signal: i32,
+    },
     TimedOut,
     Cancelled,
-    NotStarted { reason: String },
+    NotStarted {
+        reason: String,
+    },
     /// It is gone from its node and nobody saw how.
     Vanished,
-    Refused { reason: Refusal },
+    Refused {
+        reason: Refusal,
+    },
 }
 
 /// Why a job was not let in.
@@ -229,7 +239,12 @@ impl Job {
             Self::Placed { lease: mine, .. } | Self::Running { lease: mine, .. } if *mine == lease => {
                 vec![Event::Ended { outcome, at: Some(at) }]
             }
-            _ => vec![],
+            Self::Absent
+            | Self::Submitted(_)
+            | Self::Admitted(_)
+            | Self::Placed { .. }
+            | Self::Running { .. }
+            | Self::Ended(_) => vec![],
         }
     }
 }
