@@ -3,8 +3,9 @@
 //! Owns: what can be set, its form and its defaults. Invariants: a secret is never shown by `Debug`; what is wrong is
 //! said before anything is done.
 
+use crate::probe::simulated;
 use clap::{Args, Parser, Subcommand};
-use domain::kernel::Model;
+use domain::kernel::{BadResource, Model};
 use reqwest::Url;
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -47,8 +48,8 @@ pub struct Settings {
     /// Offer so many made-up cards, for a trial.
     #[arg(long, value_name = "N", requires = "model", value_parser = clap::value_parser!(u32).range(0..=1024))]
     pub simulate_cards: Option<u32>,
-    /// The model of the made-up cards, such as `h100`.
-    #[arg(long, requires = "simulate_cards")]
+    /// The model of the made-up cards, such as `h100`, which is offered as `sim-h100`.
+    #[arg(long, requires = "simulate_cards", value_parser = simulated_model)]
     pub model: Option<Model>,
     /// The memory of each made-up card.
     #[arg(long, value_name = "M", default_value_t = SIMULATED_MEMORY_MIB)]
@@ -60,6 +61,10 @@ pub struct Settings {
     /// The memory to offer [default: what this process may use].
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(i64).range(1..))]
     pub memory_mib: Option<i64>,
+}
+
+fn simulated_model(text: &str) -> Result<Model, BadResource> {
+    simulated::model(&text.parse()?)
 }
 
 /// How many cores to offer.

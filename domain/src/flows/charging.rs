@@ -1,4 +1,4 @@
-//! Charging: a lease that runs is metered; what the meter reads is rated and charged to the month's ledger; a charge is
+//! Charging: a contract opens its customer's wallet; a lease that runs is metered; what the meter reads is rated and charged to the month's ledger; a charge is
 //! consumed from the wallet; a ledger has a statement, which is numbered and issued when the ledger is closed.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a story looks at the few events that concern it")]
@@ -12,7 +12,7 @@ use crate::billing::line::LineKey;
 use crate::billing::series::STATEMENTS;
 use crate::billing::statement::{ledger_key, ledger_of, statement_of};
 use crate::billing::{Ledger, Series, Statement, Wallet, ledger, series, statement, wallet};
-use crate::catalog::PriceBook;
+use crate::catalog::{PriceBook, contract};
 use crate::catalog::rating::{Rated, rate};
 use crate::kernel::{Aggregate, LeaseId, Period, Recorded, StreamName};
 use crate::metering::{Meter, meter};
@@ -42,6 +42,10 @@ pub(super) fn react(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<Actio
             charges(cause, Period { from: *from, to: *to }, facts)
         }
         Event::Ledger(event) => of_ledger(cause, event, facts).into_iter().collect(),
+        Event::Contract(contract::Event::Signed(terms)) => {
+            let open = wallet::Command::Open { currency: terms.currency };
+            vec![Action::new::<Wallet>("open_wallet", terms.tenant, wallet_key(terms.customer), open)]
+        }
         Event::Series(series::Event::Taken { statement, number }) => {
             let Some(heading) = facts.of::<Statement>(statement).and_then(Statement::heading) else { return vec![] };
             let Some(ledger) = facts.of::<Ledger>(ledger_key(heading.customer, heading.month)) else { return vec![] };
@@ -132,5 +136,46 @@ fn of_ledger(cause: &Recorded, event: &ledger::Event, facts: &Facts) -> Option<A
             Some(Action::new::<Series>("number_statement", tenant, STATEMENTS, take))
         }
         ledger::Event::Unrated(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::contract::Terms;
+    use crate::kernel::{CommandId, EventId, Id, Meta, TenantId};
+    use chrono::DateTime;
+
+    #[test]
+    fn a_contract_opens_its_customers_wallet() {
+        let tenant = TenantId::derived(TenantId::PLATFORM, "lab");
+        let bill_to = crate::kernel::spec::bill_to();
+        let (customer, book, zone, currency) = (bill_to.customer, bill_to.book, bill_to.zone, bill_to.currency);
+        let event = Event::from(contract::Event::Signed(Terms { tenant, customer, book, zone, currency }));
+        let command = CommandId::derived(tenant, "sign");
+        let meta = Meta {
+            tenant,
+            actor: "system".into(),
+            command,
+            digest: String::new(),
+            correlation: command,
+            causation: None,
+            trace: None,
+            occurred_at: DateTime::UNIX_EPOCH,
+        };
+        let cause = Recorded {
+            event: EventId::derived(command, "0"),
+            stream: StreamName::new("contract", bill_to.contract),
+            revision: 0,
+            position: 1,
+            kind: "contract.signed".into(),
+            schema: 1,
+            meta,
+            recorded_at: DateTime::UNIX_EPOCH,
+            payload: event.encode().unwrap(),
+        };
+        let [action] = &super::super::react(&cause, &event, &Facts::default())[..] else { panic!("one action") };
+        assert_eq!((action.arm, action.tenant), ("open_wallet", tenant));
+        assert_eq!(action.stream, StreamName::new(Wallet::STREAM, wallet_key(customer)));
     }
 }

@@ -12,6 +12,8 @@ const MEMORY_MIB_MAX: i64 = 1 << 30;
 const CARDS_MAX: usize = 1024;
 const CARD_MEMORY_MIB_MAX: i64 = 1 << 24;
 const TEXT_LENGTH_MAX: usize = 200;
+/// What the model of a simulated card, and of no other, begins with.
+pub const SIMULATED_PREFIX: &str = "sim-";
 
 /// What hardware is there.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -55,6 +57,10 @@ pub enum BadInventory {
     TooManyCards(usize),
     #[error("`memory_mib` of the card {index} is {memory_mib}, but a card has 0 to {CARD_MEMORY_MIB_MAX} MiB")]
     CardMemoryMib { index: u32, memory_mib: i64 },
+    #[error(
+        "the card {index} is of the model `{model}`: a simulated card's model begins with `{SIMULATED_PREFIX}`, a real one's does not"
+    )]
+    SimulatedModel { index: u32, model: Model },
     #[error("two cards have the index {0}")]
     SameIndex(u32),
     #[error("two cards have the UUID of the card {0}")]
@@ -83,7 +89,10 @@ impl Inventory {
             return Err(BadInventory::TooManyCards(self.cards.len()));
         }
         let (mut indexes, mut uuids) = (BTreeSet::new(), BTreeSet::new());
-        for &Card { index, ref uuid, memory_mib, .. } in &self.cards {
+        for &Card { index, ref uuid, ref model, memory_mib, simulated } in &self.cards {
+            if simulated != model.as_str().starts_with(SIMULATED_PREFIX) {
+                return Err(BadInventory::SimulatedModel { index, model: model.clone() });
+            }
             if !(0..=CARD_MEMORY_MIB_MAX).contains(&memory_mib) {
                 return Err(BadInventory::CardMemoryMib { index, memory_mib });
             }
@@ -115,7 +124,7 @@ pub(super) fn example() -> Inventory {
         uuid: format!("GPU-{index}"),
         model: "a100".parse().unwrap(),
         memory_mib: 81_920,
-        simulated: true,
+        simulated: false,
     };
     Inventory { milli_cores: 8_000, memory_mib: 32_768, cards: vec![card(0), card(1)], ..Inventory::default() }
 }
@@ -128,6 +137,14 @@ mod tests {
         let mut inventory = example();
         change(&mut inventory);
         inventory.check().unwrap_err()
+    }
+
+    #[test]
+    fn a_simulated_card_says_so_in_its_model() {
+        let model = |text: &str| text.parse::<Model>().unwrap();
+        let refused = |text: &str| BadInventory::SimulatedModel { index: 0, model: model(text) };
+        assert_eq!(refusal(|stock| stock.cards[0].simulated = true), refused("a100"));
+        assert_eq!(refusal(|stock| stock.cards[0].model = model("sim-a100")), refused("sim-a100"));
     }
 
     #[test]

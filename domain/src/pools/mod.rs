@@ -14,6 +14,6 @@ pub mod inventory;
 pub mod node;
 pub mod pool;
 
-pub use inventory::{BadInventory, Card, Inventory};
+pub use inventory::{BadInventory, Card, Inventory, SIMULATED_PREFIX};
 pub use node::Node;
 pub use pool::Pool;

@@ -16,7 +16,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::kernel::{JobId, LeaseId, NodeId};
-pub use domain::pools::{Card, Inventory};
+pub use domain::pools::{Card, Inventory, SIMULATED_PREFIX};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

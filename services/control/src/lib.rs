@@ -8,6 +8,7 @@
 mod agents;
 mod fleet;
 mod flows;
+mod holds;
 mod periods;
 mod projector;
 mod schedule;
@@ -15,6 +16,7 @@ mod schedule;
 pub use agents::router as agents_router;
 pub use fleet::{Fleet, Fleets};
 pub use flows::run as run_flows;
+pub use holds::extend_due;
 pub use periods::{close_due, run as run_periods};
 pub use projector::{Stopped, rebuild, run as run_projector};
 pub use schedule::run as run_schedule;

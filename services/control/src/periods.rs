@@ -5,10 +5,11 @@
 //! charged those readings; each step is a command with an id of its own, so it can be repeated from any point.
 
 use crate::ControlError;
+use crate::holds::extend_due;
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::billing::Ledger;
 use domain::billing::ledger::{self, Heading};
 use domain::billing::statement::ledger_key;
-use domain::billing::{Ledger, ledger::Command as LedgerCommand};
 use domain::kernel::{Aggregate, CommandId, Id, Meta, Month, TenantId};
 use domain::metering::{Meter, meter};
 use eventlog::{LogError, Refused};
@@ -26,6 +27,9 @@ pub async fn run(kit: &Kit) -> Result<(), ControlError> {
     loop {
         if let Err(error) = close_due(kit).await {
             tracing::error!(cause = %error, "months could not be closed; trying again in a minute");
+        }
+        if let Err(error) = extend_due(kit).await {
+            tracing::error!(cause = %error, "holds could not be extended; trying again in a minute");
         }
         tokio::time::sleep(EVERY).await;
     }
@@ -66,8 +70,9 @@ async fn read_meters(kit: &Kit, now: DateTime<Utc>) -> Result<i64, ControlError>
         let mut month = Month::of(open.until_at.at(), zone);
         while month.period(zone).to <= now {
             let at = month.period(zone).to;
-            let (lease, tenant) = (open.lease.0, open.tenant.0);
-            let done = give::<Meter>(kit, tenant, &lease.to_string(), &month, meter::Command::Cut { at }).await?;
+            let lease = open.lease.0;
+            let step = Step { name: format!("read/{lease}/{month}"), tenant: open.tenant.0 };
+            let done = give::<Meter>(kit, &lease.to_string(), step, meter::Command::Cut { at }).await?;
             position = done.unwrap_or_default().max(position);
             month = month.next();
         }
@@ -76,35 +81,39 @@ async fn read_meters(kit: &Kit, now: DateTime<Utc>) -> Result<i64, ControlError>
 }
 
 async fn close(kit: &Kit, heading: Heading) -> Result<Option<String>, ControlError> {
-    let (key, tenant, month) = (ledger_key(heading.customer, heading.month), heading.tenant, heading.month);
-    let command: LedgerCommand = ledger::Command::Close { heading };
-    Ok(give::<Ledger>(kit, tenant, &key, &month, command).await?.map(|_| key))
+    let key = ledger_key(heading.customer, heading.month);
+    let step = Step { name: format!("close/{key}"), tenant: heading.tenant };
+    Ok(give::<Ledger>(kit, &key, step, ledger::Command::Close { heading }).await?.map(|_| key))
+}
+
+/// What the clock does once: its name makes the command's id.
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) tenant: TenantId,
 }
 
 /// The position of what it did, or `None` where it was refused, which is reported.
-async fn give<A: Aggregate>(
+pub(crate) async fn give<A: Aggregate>(
     kit: &Kit,
-    tenant: TenantId,
     key: &str,
-    month: &Month,
+    Step { name, tenant }: Step,
     command: A::Command,
 ) -> Result<Option<i64>, ControlError> {
-    let now = kit.clock.now();
-    let id = CommandId::derived(tenant, &format!("period/{}/{key}/{month}", A::STREAM));
+    let id = CommandId::derived(tenant, &format!("clock/{name}"));
     let meta = Meta {
         tenant,
         actor: "clock".into(),
         command: id,
-        digest: eventlog::digest(&[A::STREAM, key, &month.to_string()]),
+        digest: eventlog::digest(&[&name]),
         correlation: id,
         causation: None,
         trace: None,
-        occurred_at: now,
+        occurred_at: kit.clock.now(),
     };
     match kit.executor.execute::<A>(key, meta, command).await {
         Ok(done) => Ok(Some(done.position)),
         Err(Refused::Domain(error)) => {
-            tracing::warn!(stream = A::STREAM, key, month = %month, cause = %error, "the month cannot be closed yet");
+            tracing::warn!(stream = A::STREAM, key, step = name, cause = %error, "the clock's command was refused");
             Ok(None)
         }
         Err(Refused::Log(error)) => Err(error.into()),
