@@ -3,7 +3,7 @@
 use crate::charges::statement as statement_of;
 use domain::Event;
 use domain::billing::ledger::{self, Charge};
-use domain::billing::line::{Line, Total};
+use domain::billing::line::Line;
 use domain::billing::statement;
 use domain::kernel::{Quantity, Recorded, money};
 use store::{
@@ -222,6 +222,6 @@ pub async fn lines(db: &Db, statement: StatementId) -> Result<Vec<StatementLine>
 pub fn total(lines: &[StatementLine]) -> StatementTotal {
     let exact = lines.iter().map(|line| line.amount.0).sum();
     let shown: rust_decimal::Decimal = lines.iter().map(|line| line.shown.0).sum();
-    let Total { total, rounding } = Total { total: money::shown(exact), rounding: money::shown(exact) - shown };
-    StatementTotal { total: Amount(total), rounding: Amount(rounding) }
+    let total = money::shown(exact);
+    StatementTotal { total: Amount(total.normalize()), rounding: Amount((total - shown).normalize()) }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns: authentication (`auth`), permission in a handler's signature (`Can`), `Problem` and the one mapping from a
 //! class of refusal to a status, the extractors `Json`, `Path` and `Query` whose own refusals are problems too, the
-//! `IdempotencyKey`, the answer to a write (`Written`), the layers of every router (`edge`).
+//! `IdempotencyKey`, the answer to a write (`Written`), waiting for a read (`Fresh`), the layers of every router (`edge`).
 //! Does not own: any route, any business rule, any table.
 //!
 //! A handler reads like this:
@@ -17,6 +17,7 @@
 pub mod auth;
 mod clock;
 mod edge;
+mod fresh;
 mod idempotency;
 pub mod objects;
 pub mod permission;
@@ -29,10 +30,11 @@ pub mod runtime;
 pub use auth::{Actor, SessionKey};
 pub use clock::Clock;
 pub use edge::{BODY_BYTES_MAX, REQUEST_ID, edge};
+pub use fresh::{Fresh, MIN_POSITION};
 pub use idempotency::{IdempotencyKey, meta};
 pub use permission::{Can, Scope};
-pub use progress::Progress;
 pub use problem::{CONTENT_TYPE as PROBLEM_CONTENT_TYPE, FieldError, Problem};
+pub use progress::Progress;
 pub use reply::{CORRELATION, POSITION, Written};
 pub use request::{Digest, Json, Path, Query};
 

@@ -15,6 +15,8 @@ use tokio::sync::{Mutex, watch};
 
 /// A segment is closed once it has this many bytes.
 const SEGMENT_BYTES: u64 = 1024 * 1024;
+/// The file, beside the segments, with the size that all of it will have.
+const TOTAL: &str = "total";
 /// The most bytes that one read gives.
 pub const READ_BYTES_MAX: usize = 256 * 1024;
 
@@ -29,11 +31,7 @@ pub struct Outputs {
 impl Outputs {
     /// Keeps output below this folder.
     pub fn open(folder: &Path) -> Self {
-        Self {
-            folder: Arc::new(folder.to_owned()),
-            sizes: Arc::default(),
-            grown: Arc::new(watch::Sender::new(())),
-        }
+        Self { folder: Arc::new(folder.to_owned()), sizes: Arc::default(), grown: Arc::new(watch::Sender::new(())) }
     }
 
     /// Wakes whenever some output grows in this process.
@@ -85,6 +83,23 @@ impl Outputs {
         match self.sizes.lock().await.get(&lease) {
             Some(size) => Ok(*size),
             None => self.stored_size(lease).await,
+        }
+    }
+
+    /// Keeps how many bytes there will be in all, once the work has ended and its node has said so.
+    pub async fn will_be(&self, lease: LeaseId, total: u64) -> io::Result<()> {
+        fs::create_dir_all(self.of(lease)).await?;
+        fs::write(self.of(lease).join(TOTAL), total.to_string()).await?;
+        self.grown.send_replace(());
+        Ok(())
+    }
+
+    /// How many bytes there will be in all, where a node has said so.
+    pub async fn total(&self, lease: LeaseId) -> io::Result<Option<u64>> {
+        match fs::read_to_string(self.of(lease).join(TOTAL)).await {
+            Ok(text) => Ok(text.parse().ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -154,6 +169,21 @@ mod tests {
         let again = Outputs::open(folder.path());
         assert_eq!(again.size(lease()).await.unwrap(), 5);
         assert_eq!(again.append(lease(), 5, b"!").await.unwrap(), 6);
+    }
+
+    #[tokio::test]
+    async fn how_much_there_will_be_is_kept_beside_the_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let outputs = Outputs::open(folder.path());
+        assert_eq!(outputs.total(lease()).await.unwrap(), None);
+        let mut grown = outputs.grown();
+        outputs.will_be(lease(), 5).await.unwrap();
+        assert!(grown.has_changed().unwrap());
+        grown.borrow_and_update();
+        outputs.append(lease(), 0, b"abc").await.unwrap();
+        let again = Outputs::open(folder.path());
+        assert_eq!((again.total(lease()).await.unwrap(), again.size(lease()).await.unwrap()), (Some(5), 3));
+        assert_eq!(again.read(lease(), 0).await.unwrap(), b"abc");
     }
 
     #[tokio::test]

@@ -46,6 +46,11 @@ impl Progress {
         *self.flows.borrow()
     }
 
+    /// Wakes whenever the read models have moved on in this process.
+    pub fn moved(&self) -> watch::Receiver<i64> {
+        self.read_models.subscribe()
+    }
+
     /// Waits until the read models show a position; after two seconds 503 `read.behind`.
     pub async fn shown(&self, position: i64) -> Result<(), Problem> {
         let mut read_models = self.read_models.subscribe();

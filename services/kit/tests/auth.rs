@@ -16,10 +16,12 @@ use domain::{
 use eventlog::{Executor, MemoryLog};
 use http_body_util::BodyExt;
 use kit::{
-    Actor, Can, Clock, Kit, SessionKey,
+    Actor, Can, Clock, Fresh, Kit, Progress, SessionKey,
     auth::key::KeyText,
     edge,
+    objects::Outputs,
     permission::{OrderRead, PricePublish},
+    runtime::Runtime,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -45,6 +47,9 @@ impl World {
             read,
             clock: Clock::manual(DateTime::UNIX_EPOCH),
             sessions: SessionKey::new(&[1; 32]).unwrap(),
+            runtime: Runtime::open(&scratch.url("runtime")).await.unwrap(),
+            outputs: Outputs::open(scratch.path()),
+            progress: Progress::default(),
         };
         let world = Self { kit, _scratch: scratch };
         let (tenant, handle, roles) = (acme(), "li".into(), [Role::Engineer].into());
@@ -93,8 +98,9 @@ impl World {
             .route("/orders", get(|can: Can<OrderRead>| async move { can.actor().name() }))
             .route("/prices", get(|can: Can<PricePublish>| async move { can.actor().name() }))
             .route("/whoami", get(|actor: Actor| async move { actor.handle }))
-            .route("/public", get(|| async { "all" }));
-        let mut request = Request::get(path);
+            .route("/public", get(|| async { "all" }))
+            .route("/fresh", get(|_: Fresh| async { "seen" }));
+        let mut request = Request::get(path).header(kit::MIN_POSITION, "3");
         for value in authorization {
             request = request.header(header::AUTHORIZATION, *value);
         }
@@ -192,4 +198,11 @@ async fn a_permission_is_needed_where_a_handler_names_it() {
     let token = format!("Bearer {}", world.session().await);
     assert_eq!(world.get("/orders", &[&token]).await, is(200, &member_of("li").to_string()));
     assert_eq!(world.get("/prices", &[&token]).await, is(403, "auth.forbidden"));
+}
+
+#[tokio::test]
+async fn a_read_waits_until_the_read_models_show_what_it_asks_for() {
+    let world = World::new().await;
+    let (read, ()) = tokio::join!(world.get("/fresh", &[]), async { world.kit.progress.read_models_reached(3) });
+    assert_eq!(read, is(200, "seen"));
 }
