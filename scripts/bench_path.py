@@ -109,9 +109,11 @@ def main():
             platform.stop()
     with tempfile.TemporaryDirectory() as folder:
         platform = Platform(program, folder)
-        sign_in(platform)
-        took = [one_job(platform) for _ in range(JOBS)]
-        platform.stop()
+        try:
+            sign_in(platform)
+            took = [one_job(platform) for _ in range(JOBS)]
+        finally:
+            platform.stop()
     figures = {"start_ms": round(statistics.median(starts)), "submit_to_process_ms_p50": round(statistics.median(took))}
     print(json.dumps(figures))
 

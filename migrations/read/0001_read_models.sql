@@ -51,6 +51,7 @@ create table price_books (id text primary key, name text not null, currency text
 
 create table orders (
     id text primary key,
+    position bigint not null,
     tenant text not null,
     requested_by text not null,
     decided_by text,
@@ -64,7 +65,8 @@ create table orders (
     requested_at bigint not null,
     changed_at bigint not null
 );
-create index orders_of_tenant on orders (tenant, id);
+create index orders_of_tenant on orders (tenant, position);
+create index orders_in_order on orders (position);
 
 create table quotas (
     tenant text not null,
@@ -83,6 +85,7 @@ create table quota_holds (
 
 create table jobs (
     id text primary key,
+    position bigint not null,
     tenant text not null,
     submitted_by text not null,
     name text not null,
@@ -100,7 +103,9 @@ create table jobs (
     started_at bigint,
     ended_at bigint
 );
-create index jobs_of_tenant on jobs (tenant, id);
+create index jobs_of_tenant on jobs (tenant, position);
+create index jobs_in_order on jobs (position);
+create index jobs_of_lease on jobs (lease);
 
 create table nodes (
     id text primary key,

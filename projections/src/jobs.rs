@@ -10,6 +10,8 @@ use store::{Db, Id, JobId, Keyset, LeaseId, MemberId, NodeId, Page, Resource, Re
 pub struct Job {
     /// Its id.
     pub id: JobId,
+    /// The log position of its first event; lists are in this order.
+    pub position: i64,
     /// Whose it is.
     pub tenant: TenantId,
     /// Who submitted it.
@@ -81,7 +83,7 @@ impl JobStatus {
 
 impl Keyset for Job {
     fn cursor(&self) -> String {
-        self.id.0.to_string()
+        self.position.to_string()
     }
 }
 
@@ -136,8 +138,8 @@ async fn submit(tx: &mut Tx, stored: &Recorded, submission: &job::Submission) ->
     let spec = &submission.spec;
     tx.sql(
         "insert into jobs (id, tenant, submitted_by, name, command, resource, milli, status, cancel_requested,
-                           submitted_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                           submitted_at, position)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(stored.stream.key().to_owned())
     .bind(Id(submission.tenant))
@@ -149,6 +151,7 @@ async fn submit(tx: &mut Tx, stored: &Recorded, submission: &job::Submission) ->
     .bind(JobStatus::Submitted)
     .bind(false)
     .bind(Time::from(stored.meta.occurred_at))
+    .bind(stored.position)
     .run()
     .await?;
     Ok(())
@@ -194,11 +197,11 @@ fn refusal(reason: &Refusal) -> String {
 pub async fn of_tenant(db: &Db, tenant: Option<TenantId>, ended: bool, page: &Page) -> Result<Slice<Job>> {
     let rows = db
         .sql(
-            "select * from jobs where (tenant = $1 or $1 is null) and id < $2 and (ended_at is null or $3)
-             order by id desc limit $4",
+            "select * from jobs where (tenant = $1 or $1 is null) and position < $2 and (ended_at is null or $3)
+             order by position desc limit $4",
         )
         .bind(tenant)
-        .bind(page.after_or("~".to_owned())?)
+        .bind(page.after_or(i64::MAX)?)
         .bind(ended)
         .bind(page.limit())
         .all()

@@ -10,6 +10,8 @@ use store::{Amount, Currency, Db, Id, Keyset, MemberId, OrderId, Page, Resource,
 pub struct Order {
     /// Its id.
     pub id: OrderId,
+    /// The log position of its first event; lists are in this order.
+    pub position: i64,
     /// Whose it is.
     pub tenant: TenantId,
     /// Who asked for it.
@@ -59,7 +61,7 @@ pub enum OrderStatus {
 
 impl Keyset for Order {
     fn cursor(&self) -> String {
-        self.id.0.to_string()
+        self.position.to_string()
     }
 }
 
@@ -100,8 +102,8 @@ async fn request(tx: &mut Tx, stored: &Recorded, by: MemberId, terms: &order::Te
     let at = Time::from(stored.meta.occurred_at);
     tx.sql(
         "insert into orders (id, tenant, requested_by, sku, resource, quantity, price, currency, status, requested_at,
-                             changed_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                             changed_at, position)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(stored.stream.key().to_owned())
     .bind(Id(terms.tenant))
@@ -114,6 +116,7 @@ async fn request(tx: &mut Tx, stored: &Recorded, by: MemberId, terms: &order::Te
     .bind(OrderStatus::Requested)
     .bind(at)
     .bind(at)
+    .bind(stored.position)
     .run()
     .await?;
     Ok(())
@@ -122,9 +125,9 @@ async fn request(tx: &mut Tx, stored: &Recorded, by: MemberId, terms: &order::Te
 /// A tenant's orders, or all, newest first.
 pub async fn of_tenant(db: &Db, tenant: Option<TenantId>, page: &Page) -> Result<Slice<Order>> {
     let rows = db
-        .sql("select * from orders where (tenant = $1 or $1 is null) and id < $2 order by id desc limit $3")
+        .sql("select * from orders where (tenant = $1 or $1 is null) and position < $2 order by position desc limit $3")
         .bind(tenant)
-        .bind(page.after_or("~".to_owned())?)
+        .bind(page.after_or(i64::MAX)?)
         .bind(page.limit())
         .all()
         .await?;

@@ -158,3 +158,24 @@ async fn the_platform_can_be_stopped_and_started_after_every_step() {
 fn rejoin(world: &World, lab: &mut Lab) {
     (lab.operator, lab.engineer) = (world.again(&lab.operator), world.again(&lab.engineer));
 }
+
+#[tokio::test]
+async fn a_list_is_newest_first_and_its_pages_leave_nothing_out() {
+    let world = World::new(START).await;
+    let lab = Lab::found(&world, 4).await;
+    lab.order(&world, "card.sim-a100", 4).await;
+    let mut submitted = vec![];
+    for _ in 0..5 {
+        submitted.push(lab.submit(1).await);
+    }
+    world.settled().await;
+    submitted.reverse();
+    let (mut listed, mut cursor) = (vec![], String::new());
+    loop {
+        let page = lab.engineer.get(&format!("/api/v1/jobs?limit=2{cursor}")).await.body;
+        listed.extend(page["items"].as_array().unwrap().iter().map(|job| job["id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(listed, submitted);
+}

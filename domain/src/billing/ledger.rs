@@ -102,7 +102,7 @@ pub enum Event {
 pub enum Error {
     #[error("that is more than a ledger can count")]
     TooMuch,
-    #[error("{0} uses have no price; publish one before the month is closed")]
+    #[error("{0} uses have no price; the month stays open until they are rated")]
     HasUnrated(usize),
 }
 

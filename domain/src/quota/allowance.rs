@@ -128,6 +128,8 @@ impl Allowance {
         let (ordered_milli, free_milli) = (self.ordered(), self.ordered() - self.in_use());
         if let Some(&milli) = self.jobs.get(&job) {
             vec![Event::JobHeld { job, milli }]
+        } else if let Some(&(_, wanted_milli)) = self.waiting.iter().find(|(waiting, _)| *waiting == job) {
+            vec![Event::JobQueued { job, wanted_milli, free_milli }]
         } else if milli > ordered_milli || milli <= 0 {
             vec![Event::JobHoldRefused { job, wanted_milli: milli, ordered_milli }]
         } else if milli > free_milli || !self.waiting.is_empty() {
@@ -196,8 +198,10 @@ impl Aggregate for Allowance {
                 self.jobs.insert(*job, *milli);
             }
             Event::JobQueued { job, wanted_milli, .. } => {
-                self.waiting.retain(|(waiting, _)| waiting != job);
-                self.waiting.push_back((*job, *wanted_milli));
+                // Who asks again keeps the place.
+                if !self.waiting.iter().any(|(waiting, _)| waiting == job) {
+                    self.waiting.push_back((*job, *wanted_milli));
+                }
             }
             Event::JobReleased { job, .. } | Event::JobHoldRefused { job, .. } => {
                 self.waiting.retain(|(waiting, _)| waiting != job);
@@ -284,8 +288,9 @@ mod tests {
     fn jobs_wait_in_order_and_are_let_in_when_there_is_room() {
         let history = [ceiling(10), ordered(4), held("a", 3), queued("b", 2, 1)];
         given::<Allowance>(history.clone()).when(hold("c", 1)).then([queued("c", 1, 1)]);
+        given::<Allowance>([&history[..], &[queued("c", 1, 1)]].concat()).when(hold("b", 1)).then([queued("b", 2, 1)]);
         let released = Event::JobReleased { job: job("a"), milli: 3 * MILLI };
-        let both = [&history[..], &[queued("c", 1, 1)]].concat();
+        let both = [&history[..], &[queued("c", 1, 1), queued("b", 2, 1)]].concat();
         given::<Allowance>(both).when(Command::ReleaseJob { job: job("a") }).then([
             released,
             held("b", 2),

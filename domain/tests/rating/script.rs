@@ -1,7 +1,7 @@
 //! Reads a script, rates and charges what was used, and writes the ledgers in words. A script that cannot be read stops
 //! the test.
 
-use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
+use chrono::{DateTime, FixedOffset, Utc};
 use domain::billing::ledger::{self, Charge, Event, Heading, Ledger, Source, Unrated};
 use domain::billing::line::LineKey;
 use domain::catalog::price_book::{Command, PriceBook};
@@ -33,6 +33,18 @@ struct Used {
     resource: Resource,
     milli: i64,
     readings: Vec<DateTime<Utc>>,
+}
+
+impl Used {
+    /// Reads it at these instants too.
+    fn also(&mut self, instants: impl IntoIterator<Item = DateTime<Utc>>) {
+        let backwards = self.readings[0] > self.readings[self.readings.len() - 1];
+        self.readings.extend(instants);
+        self.readings.sort();
+        if backwards {
+            self.readings.reverse();
+        }
+    }
 }
 
 /// A month's ledger and what in it has no price.
@@ -74,9 +86,8 @@ impl Script {
                 for cut in cuts {
                     let at = instant(cut, day)?;
                     day = Some(at);
-                    used.readings.push(at.to_utc());
+                    used.also([at.to_utc()]);
                 }
-                used.readings.sort();
             }
             _ => return Err("is not a line of a script".into()),
         }
@@ -89,21 +100,13 @@ impl Script {
         Ok(())
     }
 
-    /// The same, with each use read so often.
-    pub(crate) fn read_every(&self, ms: i64) -> Self {
+    /// The same, with each use read so many times on its way.
+    pub(crate) fn read_in_parts(&self, parts: i32) -> Self {
         let more = |used: &Used| {
             let (from, to) = (used.readings[0], used.readings[used.readings.len() - 1]);
-            let step = TimeDelta::milliseconds(if from < to { ms } else { -ms });
-            let mut readings = used.readings.clone();
-            readings.extend(
-                std::iter::successors(Some(from), |at| Some(*at + step))
-                    .take_while(|at| (from.min(to)..=from.max(to)).contains(at)),
-            );
-            readings.sort();
-            if to < from {
-                readings.reverse();
-            }
-            Used { readings, ..used.clone() }
+            let mut used = used.clone();
+            used.also((1..parts).map(|part| from + (to - from) / parts * part));
+            used
         };
         Self { used: self.used.iter().map(more).collect(), ..self.clone() }
     }
