@@ -59,7 +59,12 @@ struct StoredEvent {
 }
 
 /// Read a stored event.
-#[utoipa::path(get, path = "/events/{position}", params(("position" = i64, Path)), responses((status = 200, body = StoredEvent, description = "The event.")))]
+#[utoipa::path(
+    get,
+    path = "/events/{position}",
+    params(("position" = i64, Path)),
+    responses((status = 200, body = StoredEvent, description = "The event."))
+)]
 async fn read_event(
     State(kit): State<Kit>,
     can: Can<BillRead>,
@@ -110,12 +115,12 @@ fn hide(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                match value {
-                    Value::Object(variables) if name == HIDDEN_VALUES => {
-                        variables.values_mut().for_each(|value| *value = INSTEAD.into());
-                    }
-                    value if HIDDEN.contains(&name.as_str()) => *value = INSTEAD.into(),
-                    value => hide(value),
+                if HIDDEN.contains(&name.as_str()) {
+                    *value = INSTEAD.into();
+                } else if let Some(variables) = value.as_object_mut().filter(|_| name == HIDDEN_VALUES) {
+                    variables.values_mut().for_each(|value| *value = INSTEAD.into());
+                } else {
+                    hide(value);
                 }
             }
         }

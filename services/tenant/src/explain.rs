@@ -16,6 +16,7 @@ use projections::charges::{self, Charge};
 use projections::{jobs, leases, statements};
 use rust_decimal::Decimal;
 use serde::Serialize;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use store::{Page, Slice, Time};
 use utoipa::ToSchema;
@@ -88,12 +89,11 @@ async fn explain_line(
     let mut known = HashMap::new();
     let mut items = Vec::with_capacity(page.items.len());
     for charge in page.items {
-        if !known.contains_key(&charge.lease) {
-            known.insert(charge.lease, Use::of(&kit, &charge).await?);
-        }
-        if let Some(of) = known.get(&charge.lease) {
-            items.push(of.explain(&kit, charge, line.quantity).await?);
-        }
+        let of = match known.entry(charge.lease) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Use::of(&kit, &charge).await?),
+        };
+        items.push(of.explain(&kit, charge, line.quantity).await?);
     }
     Ok(axum::Json(Slice { items, next_cursor: page.next_cursor }))
 }

@@ -117,7 +117,12 @@ fn program(command: &[String]) -> String {
 }
 
 /// Submit a job.
-#[utoipa::path(post, path = "/jobs", request_body = NewJob, responses((status = 201, body = Named, description = "It waits for quota, money and a place.")))]
+#[utoipa::path(
+    post,
+    path = "/jobs",
+    request_body = NewJob,
+    responses((status = 201, body = Named, description = "It waits for quota, money and a place."))
+)]
 async fn submit_job(
     State(kit): State<Kit>,
     can: Can<JobSubmit>,
@@ -164,7 +169,12 @@ async fn list_jobs(
 }
 
 /// Read a job.
-#[utoipa::path(get, path = "/jobs/{id}", params(("id" = store::JobId, Path)), responses((status = 200, body = jobs::Job, description = "The job.")))]
+#[utoipa::path(
+    get,
+    path = "/jobs/{id}",
+    params(("id" = store::JobId, Path)),
+    responses((status = 200, body = jobs::Job, description = "The job."))
+)]
 async fn read_job(
     State(kit): State<Kit>,
     can: Can<JobRead>,
@@ -175,7 +185,13 @@ async fn read_job(
 }
 
 /// Cancel a job; what has run is billed.
-#[utoipa::path(post, path = "/jobs/{id}/cancel", params(("id" = store::JobId, Path)), request_body = Cancellation, responses((status = 200, body = Named, description = "Its end is asked for.")))]
+#[utoipa::path(
+    post,
+    path = "/jobs/{id}/cancel",
+    params(("id" = store::JobId, Path)),
+    request_body = Cancellation,
+    responses((status = 200, body = Named, description = "Its end is asked for."))
+)]
 async fn cancel_job(
     State(kit): State<Kit>,
     can: Can<JobCancel>,
@@ -190,7 +206,12 @@ async fn cancel_job(
 }
 
 /// List what a job has cost, in the order in which it was charged.
-#[utoipa::path(get, path = "/jobs/{id}/charges", params(("id" = store::JobId, Path)), responses((status = 200, body = Charges, description = "Charges, all on one page.")))]
+#[utoipa::path(
+    get,
+    path = "/jobs/{id}/charges",
+    params(("id" = store::JobId, Path)),
+    responses((status = 200, body = Charges, description = "Charges, all on one page."))
+)]
 async fn list_charges_of_job(
     State(kit): State<Kit>,
     can: Can<BillRead>,

@@ -41,7 +41,12 @@ struct Issued {
 }
 
 /// Issue an API key that acts as who asks for it.
-#[utoipa::path(post, path = "/keys", request_body = NewKey, responses((status = 201, body = Issued, description = "The key, shown once.")))]
+#[utoipa::path(
+    post,
+    path = "/keys",
+    request_body = NewKey,
+    responses((status = 201, body = Issued, description = "The key, shown once."))
+)]
 async fn issue_key(
     State(kit): State<Kit>,
     can: Can<KeyManage>,
@@ -73,7 +78,12 @@ async fn list_keys(
 }
 
 /// Revoke one of one's own API keys, at once and for good.
-#[utoipa::path(delete, path = "/keys/{id}", params(("id" = store::KeyId, Path)), responses((status = 200, body = Named, description = "It is revoked.")))]
+#[utoipa::path(
+    delete,
+    path = "/keys/{id}",
+    params(("id" = store::KeyId, Path)),
+    responses((status = 200, body = Named, description = "It is revoked."))
+)]
 async fn revoke_key(
     State(kit): State<Kit>,
     can: Can<KeyManage>,

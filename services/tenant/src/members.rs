@@ -67,7 +67,12 @@ struct Lock {
 }
 
 /// Add a member to a tenant.
-#[utoipa::path(post, path = "/members", request_body = NewMember, responses((status = 201, body = Added, description = "The member is there.")))]
+#[utoipa::path(
+    post,
+    path = "/members",
+    request_body = NewMember,
+    responses((status = 201, body = Added, description = "The member is there."))
+)]
 async fn add_member(
     State(kit): State<Kit>,
     can: Can<MemberManage>,
@@ -108,7 +113,12 @@ async fn was_added_with(events: &[member::Event], chosen: String) -> Result<bool
 }
 
 /// List the members of the tenant, or of all.
-#[utoipa::path(get, path = "/members", params(Page), responses((status = 200, body = Members, description = "Members.")))]
+#[utoipa::path(
+    get,
+    path = "/members",
+    params(Page),
+    responses((status = 200, body = Members, description = "Members."))
+)]
 async fn list_members(
     State(kit): State<Kit>,
     can: Can<MemberManage>,
@@ -119,7 +129,13 @@ async fn list_members(
 }
 
 /// Lock a member out; every session and key of the member ends at once.
-#[utoipa::path(post, path = "/members/{id}/lock", params(("id" = store::MemberId, Path)), request_body = Lock, responses((status = 200, body = Named, description = "The member is locked.")))]
+#[utoipa::path(
+    post,
+    path = "/members/{id}/lock",
+    params(("id" = store::MemberId, Path)),
+    request_body = Lock,
+    responses((status = 200, body = Named, description = "The member is locked."))
+)]
 async fn lock_member(
     State(kit): State<Kit>,
     can: Can<MemberManage>,
@@ -133,7 +149,12 @@ async fn lock_member(
 }
 
 /// Take a member's lock away.
-#[utoipa::path(post, path = "/members/{id}/unlock", params(("id" = store::MemberId, Path)), responses((status = 200, body = Named, description = "The member may sign in.")))]
+#[utoipa::path(
+    post,
+    path = "/members/{id}/unlock",
+    params(("id" = store::MemberId, Path)),
+    responses((status = 200, body = Named, description = "The member may sign in."))
+)]
 async fn unlock_member(
     State(kit): State<Kit>,
     can: Can<MemberManage>,

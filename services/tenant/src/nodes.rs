@@ -57,7 +57,13 @@ async fn list_nodes(
 }
 
 /// Let a node take no new work; what runs there goes on.
-#[utoipa::path(post, path = "/nodes/{id}/drain", params(("id" = store::NodeId, Path)), request_body = Drain, responses((status = 200, body = Named, description = "It takes no new work.")))]
+#[utoipa::path(
+    post,
+    path = "/nodes/{id}/drain",
+    params(("id" = store::NodeId, Path)),
+    request_body = Drain,
+    responses((status = 200, body = Named, description = "It takes no new work."))
+)]
 async fn drain_node(
     State(kit): State<Kit>,
     can: Can<NodeManage>,
@@ -70,7 +76,12 @@ async fn drain_node(
 }
 
 /// Let a node take new work again.
-#[utoipa::path(post, path = "/nodes/{id}/resume", params(("id" = store::NodeId, Path)), responses((status = 200, body = Named, description = "It takes new work.")))]
+#[utoipa::path(
+    post,
+    path = "/nodes/{id}/resume",
+    params(("id" = store::NodeId, Path)),
+    responses((status = 200, body = Named, description = "It takes new work."))
+)]
 async fn resume_node(
     State(kit): State<Kit>,
     can: Can<NodeManage>,

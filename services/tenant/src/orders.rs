@@ -50,7 +50,12 @@ struct Rejection {
 }
 
 /// Order capacity, at the price of now.
-#[utoipa::path(post, path = "/orders", request_body = NewOrder, responses((status = 201, body = Named, description = "It waits for approval.")))]
+#[utoipa::path(
+    post,
+    path = "/orders",
+    request_body = NewOrder,
+    responses((status = 201, body = Named, description = "It waits for approval."))
+)]
 async fn request_order(
     State(kit): State<Kit>,
     can: Can<OrderRequest>,
@@ -95,7 +100,12 @@ async fn list_orders(
 }
 
 /// Read an order.
-#[utoipa::path(get, path = "/orders/{id}", params(("id" = store::OrderId, Path)), responses((status = 200, body = orders::Order, description = "The order.")))]
+#[utoipa::path(
+    get,
+    path = "/orders/{id}",
+    params(("id" = store::OrderId, Path)),
+    responses((status = 200, body = orders::Order, description = "The order."))
+)]
 async fn read_order(
     State(kit): State<Kit>,
     can: Can<OrderRead>,
@@ -107,7 +117,12 @@ async fn read_order(
 }
 
 /// Approve an order; it becomes active, or is refused where the quota has no room.
-#[utoipa::path(post, path = "/orders/{id}/approve", params(("id" = store::OrderId, Path)), responses((status = 200, body = Named, description = "It is approved.")))]
+#[utoipa::path(
+    post,
+    path = "/orders/{id}/approve",
+    params(("id" = store::OrderId, Path)),
+    responses((status = 200, body = Named, description = "It is approved."))
+)]
 async fn approve_order(
     State(kit): State<Kit>,
     can: Can<OrderApprove>,
@@ -121,7 +136,13 @@ async fn approve_order(
 }
 
 /// Reject an order, for a reason.
-#[utoipa::path(post, path = "/orders/{id}/reject", params(("id" = store::OrderId, Path)), request_body = Rejection, responses((status = 200, body = Named, description = "It is rejected.")))]
+#[utoipa::path(
+    post,
+    path = "/orders/{id}/reject",
+    params(("id" = store::OrderId, Path)),
+    request_body = Rejection,
+    responses((status = 200, body = Named, description = "It is rejected."))
+)]
 async fn reject_order(
     State(kit): State<Kit>,
     can: Can<OrderApprove>,
@@ -135,7 +156,12 @@ async fn reject_order(
 }
 
 /// Give an order back; this is refused while jobs use it.
-#[utoipa::path(post, path = "/orders/{id}/return", params(("id" = store::OrderId, Path)), responses((status = 200, body = Named, description = "Its return is asked for.")))]
+#[utoipa::path(
+    post,
+    path = "/orders/{id}/return",
+    params(("id" = store::OrderId, Path)),
+    responses((status = 200, body = Named, description = "Its return is asked for."))
+)]
 async fn return_order(
     State(kit): State<Kit>,
     can: Can<OrderRequest>,

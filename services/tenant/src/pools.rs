@@ -60,7 +60,12 @@ async fn list_pools(State(kit): State<Kit>, _: Can<NodeRead>, _: Fresh) -> Resul
 }
 
 /// Create a pool.
-#[utoipa::path(post, path = "/pools", request_body = NewPool, responses((status = 201, body = Named, description = "It is there.")))]
+#[utoipa::path(
+    post,
+    path = "/pools",
+    request_body = NewPool,
+    responses((status = 201, body = Named, description = "It is there."))
+)]
 async fn create_pool(
     State(kit): State<Kit>,
     can: Can<NodeManage>,
@@ -73,7 +78,13 @@ async fn create_pool(
 }
 
 /// Issue a token with which one machine joins a pool.
-#[utoipa::path(post, path = "/pools/{id}/join-tokens", params(("id" = store::PoolId, Path)), request_body = NewJoinToken, responses((status = 201, body = JoinToken, description = "The token, shown once.")))]
+#[utoipa::path(
+    post,
+    path = "/pools/{id}/join-tokens",
+    params(("id" = store::PoolId, Path)),
+    request_body = NewJoinToken,
+    responses((status = 201, body = JoinToken, description = "The token, shown once."))
+)]
 async fn issue_join_token(
     State(kit): State<Kit>,
     can: Can<NodeManage>,

@@ -78,7 +78,12 @@ struct OfBook {
 }
 
 /// Offer a product.
-#[utoipa::path(post, path = "/products", request_body = NewProduct, responses((status = 201, body = Named, description = "It is offered.")))]
+#[utoipa::path(
+    post,
+    path = "/products",
+    request_body = NewProduct,
+    responses((status = 201, body = Named, description = "It is offered."))
+)]
 async fn offer_product(
     State(kit): State<Kit>,
     can: Can<PricePublish>,
@@ -93,13 +98,22 @@ async fn offer_product(
 }
 
 /// List the products.
-#[utoipa::path(get, path = "/products", responses((status = 200, body = Products, description = "Products, all on one page.")))]
+#[utoipa::path(
+    get,
+    path = "/products",
+    responses((status = 200, body = Products, description = "Products, all on one page."))
+)]
 async fn list_products(State(kit): State<Kit>, _: Can<PriceRead>, _: Fresh) -> Result<axum::Json<Products>, Problem> {
     whole(prices::products(&kit.read).await?)
 }
 
 /// Open a price book.
-#[utoipa::path(post, path = "/price-books", request_body = NewPriceBook, responses((status = 201, body = Named, description = "It is open.")))]
+#[utoipa::path(
+    post,
+    path = "/price-books",
+    request_body = NewPriceBook,
+    responses((status = 201, body = Named, description = "It is open."))
+)]
 async fn open_price_book(
     State(kit): State<Kit>,
     can: Can<PricePublish>,
@@ -113,7 +127,11 @@ async fn open_price_book(
 }
 
 /// List the price books.
-#[utoipa::path(get, path = "/price-books", responses((status = 200, body = PriceBooks, description = "Price books, all on one page.")))]
+#[utoipa::path(
+    get,
+    path = "/price-books",
+    responses((status = 200, body = PriceBooks, description = "Price books, all on one page."))
+)]
 async fn list_price_books(
     State(kit): State<Kit>,
     _: Can<PriceRead>,
@@ -123,7 +141,13 @@ async fn list_price_books(
 }
 
 /// Publish the next version of a price book.
-#[utoipa::path(post, path = "/price-books/{id}/versions", params(("id" = store::PriceBookId, Path)), request_body = NewPrices, responses((status = 201, body = Published, description = "It is published.")))]
+#[utoipa::path(
+    post,
+    path = "/price-books/{id}/versions",
+    params(("id" = store::PriceBookId, Path)),
+    request_body = NewPrices,
+    responses((status = 201, body = Published, description = "It is published."))
+)]
 async fn publish_prices(
     State(kit): State<Kit>,
     can: Can<PricePublish>,
@@ -145,7 +169,12 @@ async fn publish_prices(
 }
 
 /// List the prices of a book, or of all, newest version first.
-#[utoipa::path(get, path = "/prices", params(OfBook), responses((status = 200, body = Prices, description = "Prices, all on one page.")))]
+#[utoipa::path(
+    get,
+    path = "/prices",
+    params(OfBook),
+    responses((status = 200, body = Prices, description = "Prices, all on one page."))
+)]
 async fn list_prices(
     State(kit): State<Kit>,
     _: Can<PriceRead>,

@@ -51,7 +51,13 @@ async fn list_quotas(
 }
 
 /// Set how much of a resource a tenant may order.
-#[utoipa::path(put, path = "/quotas/{tenant}/{resource}", params(("tenant" = store::TenantId, Path), ("resource" = store::Resource, Path)), request_body = Ceiling, responses((status = 200, body = QuotaSetTo, description = "It is set.")))]
+#[utoipa::path(
+    put,
+    path = "/quotas/{tenant}/{resource}",
+    params(("tenant" = store::TenantId, Path), ("resource" = store::Resource, Path)),
+    request_body = Ceiling,
+    responses((status = 200, body = QuotaSetTo, description = "It is set."))
+)]
 async fn set_quota(
     State(kit): State<Kit>,
     can: Can<QuotaSet>,

@@ -92,7 +92,12 @@ struct NewPassword {
 }
 
 /// Set up the platform: become its first operator.
-#[utoipa::path(post, path = "/setup", request_body = Setup, responses((status = 201, body = SignedIn, description = "The first operator is signed in.")))]
+#[utoipa::path(
+    post,
+    path = "/setup",
+    request_body = Setup,
+    responses((status = 201, body = SignedIn, description = "The first operator is signed in."))
+)]
 async fn set_up(
     State(kit): State<Kit>,
     Json(asked, _): Json<Setup>,
@@ -133,7 +138,12 @@ async fn use_setup(kit: &Kit, asked: &Setup) -> Result<i64, Problem> {
 }
 
 /// Sign in with handle and password.
-#[utoipa::path(post, path = "/login", request_body = Login, responses((status = 200, body = SignedIn, description = "A new session.")))]
+#[utoipa::path(
+    post,
+    path = "/login",
+    request_body = Login,
+    responses((status = 200, body = SignedIn, description = "A new session."))
+)]
 async fn sign_in(State(kit): State<Kit>, Json(asked, _): Json<Login>) -> Result<axum::Json<SignedIn>, Problem> {
     session(&kit, asked.handle, asked.password).await.map(axum::Json)
 }
@@ -178,7 +188,12 @@ async fn who_am_i(State(kit): State<Kit>, actor: Actor, _: Fresh) -> Result<axum
 }
 
 /// Change one's own password; every session ends.
-#[utoipa::path(post, path = "/password", request_body = NewPassword, responses((status = 200, body = Named, description = "The password is changed; sign in again.")))]
+#[utoipa::path(
+    post,
+    path = "/password",
+    request_body = NewPassword,
+    responses((status = 200, body = Named, description = "The password is changed; sign in again."))
+)]
 async fn change_password(
     State(kit): State<Kit>,
     actor: Actor,

@@ -42,7 +42,12 @@ struct Whole {
 }
 
 /// List the statements of the tenant, or of all, newest month first.
-#[utoipa::path(get, path = "/statements", params(Which), responses((status = 200, body = Statements, description = "Statements.")))]
+#[utoipa::path(
+    get,
+    path = "/statements",
+    params(Which),
+    responses((status = 200, body = Statements, description = "Statements."))
+)]
 async fn list_statements(
     State(kit): State<Kit>,
     can: Can<BillRead>,
@@ -64,7 +69,12 @@ async fn list_statements(
 }
 
 /// Read a statement with its lines.
-#[utoipa::path(get, path = "/statements/{id}", params(("id" = store::StatementId, Path)), responses((status = 200, body = Whole, description = "The statement.")))]
+#[utoipa::path(
+    get,
+    path = "/statements/{id}",
+    params(("id" = store::StatementId, Path)),
+    responses((status = 200, body = Whole, description = "The statement."))
+)]
 async fn read_statement(
     State(kit): State<Kit>,
     can: Can<BillRead>,

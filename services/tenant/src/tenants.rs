@@ -50,7 +50,12 @@ struct Signed {
 }
 
 /// Create a tenant.
-#[utoipa::path(post, path = "/tenants", request_body = NewTenant, responses((status = 201, body = Named, description = "It is there.")))]
+#[utoipa::path(
+    post,
+    path = "/tenants",
+    request_body = NewTenant,
+    responses((status = 201, body = Named, description = "It is there."))
+)]
 async fn create_tenant(
     State(kit): State<Kit>,
     can: Can<TenantManage>,
@@ -64,7 +69,12 @@ async fn create_tenant(
 }
 
 /// List the tenants.
-#[utoipa::path(get, path = "/tenants", params(Page), responses((status = 200, body = Tenants, description = "Tenants.")))]
+#[utoipa::path(
+    get,
+    path = "/tenants",
+    params(Page),
+    responses((status = 200, body = Tenants, description = "Tenants."))
+)]
 async fn list_tenants(
     State(kit): State<Kit>,
     can: Can<TenantManage>,
@@ -81,7 +91,13 @@ async fn list_tenants(
 }
 
 /// Sign a tenant's contract; its customer gets a wallet.
-#[utoipa::path(post, path = "/tenants/{tenant}/contract", params(("tenant" = store::TenantId, Path)), request_body = NewContract, responses((status = 201, body = Signed, description = "It is signed.")))]
+#[utoipa::path(
+    post,
+    path = "/tenants/{tenant}/contract",
+    params(("tenant" = store::TenantId, Path)),
+    request_body = NewContract,
+    responses((status = 201, body = Signed, description = "It is signed."))
+)]
 async fn sign_contract(
     State(kit): State<Kit>,
     can: Can<TenantManage>,

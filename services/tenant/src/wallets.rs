@@ -44,7 +44,12 @@ struct CreditLine {
 }
 
 /// Read a tenant's wallet.
-#[utoipa::path(get, path = "/tenants/{tenant}/wallet", params(("tenant" = store::TenantId, Path)), responses((status = 200, body = wallets::Wallet, description = "The wallet.")))]
+#[utoipa::path(
+    get,
+    path = "/tenants/{tenant}/wallet",
+    params(("tenant" = store::TenantId, Path)),
+    responses((status = 200, body = wallets::Wallet, description = "The wallet."))
+)]
 async fn read_wallet(
     State(kit): State<Kit>,
     can: Can<BillRead>,
@@ -57,7 +62,13 @@ async fn read_wallet(
 }
 
 /// Pay money into a tenant's wallet.
-#[utoipa::path(post, path = "/tenants/{tenant}/wallet/top-ups", params(("tenant" = store::TenantId, Path)), request_body = TopUp, responses((status = 201, body = Named, description = "It is paid in.")))]
+#[utoipa::path(
+    post,
+    path = "/tenants/{tenant}/wallet/top-ups",
+    params(("tenant" = store::TenantId, Path)),
+    request_body = TopUp,
+    responses((status = 201, body = Named, description = "It is paid in."))
+)]
 async fn top_up(
     State(kit): State<Kit>,
     can: Can<WalletManage>,
@@ -73,7 +84,13 @@ async fn top_up(
 }
 
 /// Set how far a tenant's wallet may go below zero.
-#[utoipa::path(put, path = "/tenants/{tenant}/wallet/credit", params(("tenant" = store::TenantId, Path)), request_body = CreditLine, responses((status = 200, body = Named, description = "It is set.")))]
+#[utoipa::path(
+    put,
+    path = "/tenants/{tenant}/wallet/credit",
+    params(("tenant" = store::TenantId, Path)),
+    request_body = CreditLine,
+    responses((status = 200, body = Named, description = "It is set."))
+)]
 async fn set_credit(
     State(kit): State<Kit>,
     can: Can<WalletManage>,

@@ -53,7 +53,12 @@ struct Reason {
 }
 
 /// Ask why a job waits, or how far it has come.
-#[utoipa::path(get, path = "/jobs/{id}/why", params(("id" = store::JobId, Path), Said), responses((status = 200, body = Reason, description = "The reason.")))]
+#[utoipa::path(
+    get,
+    path = "/jobs/{id}/why",
+    params(("id" = store::JobId, Path), Said),
+    responses((status = 200, body = Reason, description = "The reason."))
+)]
 async fn why_job(
     State(kit): State<Kit>,
     can: Can<JobRead>,
@@ -103,8 +108,10 @@ fn plain(job: &Job, lang: Lang) -> Reason {
     let since = match job.status {
         JobStatus::Submitted => Some(job.submitted_at),
         JobStatus::Running => job.started_at,
-        status if status.is_final() => job.ended_at,
-        _ => None,
+        JobStatus::Queued | JobStatus::Starting => None,
+        JobStatus::Succeeded | JobStatus::Failed | JobStatus::Cancelled | JobStatus::TimedOut | JobStatus::Refused => {
+            job.ended_at
+        }
     };
     let (reason, zh, en) = words(job.status);
     let (text, advice) = match lang {

@@ -95,7 +95,8 @@ async fn quantities_are_whole_above_zero_and_sane() {
         refused(&room, "li", ("POST", "/orders"), body, "order.bad_quantity").await;
     }
     for quantity in [json!(1.5), json!("1"), json!(1e30), json!(null)] {
-        refused(&room, "li", ("POST", "/orders"), json!({ "sku": SKU, "quantity": quantity }), "request.bad_field").await;
+        refused(&room, "li", ("POST", "/orders"), json!({ "sku": SKU, "quantity": quantity }), "request.bad_field")
+            .await;
     }
     let quota = format!("/quotas/{}/core", lab());
     for ceiling in [-1, 1_000_001, i64::MAX] {
@@ -133,8 +134,7 @@ async fn quantities_are_whole_above_zero_and_sane() {
 #[tokio::test]
 async fn money_is_an_exact_text_above_zero_and_sane() {
     let room = Room::new().await;
-    let (top_ups, credit) =
-        (format!("/tenants/{}/wallet/top-ups", lab()), format!("/tenants/{}/wallet/credit", lab()));
+    let (top_ups, credit) = (format!("/tenants/{}/wallet/top-ups", lab()), format!("/tenants/{}/wallet/credit", lab()));
     for amount in ["0", "-1", "0.001", "1000000000.01", "79228162514264337593543950335"] {
         let body = json!({ "amount": amount, "reference": "r" });
         refused(&room, "admin", ("POST", &top_ups), body, "wallet.bad_amount").await;
@@ -235,9 +235,9 @@ async fn a_bad_page_position_or_key_is_refused() {
     for path in ["/jobs?all=maybe", "/statements?month=2026-13", "/statements?mouth=2026-11", "/prices?book=x"] {
         assert_eq!(room.get("li", path).await.is(), (400, "request.bad_query"), "{path}");
     }
-    let bad = room.ask_with("li", "GET", "/orders", None, &[("Kashi-Min-Position", "soon")]).await;
+    let bad = room.ask_with("li", ("GET", "/orders"), None, &[("Kashi-Min-Position", "soon")]).await;
     assert_eq!(bad.is(), (400, "request.bad_position"));
     let order = Some(json!({ "sku": SKU, "quantity": 1 }));
-    let bad = room.ask_with("li", "POST", "/orders", order, &[("Idempotency-Key", "with space")]).await;
+    let bad = room.ask_with("li", ("POST", "/orders"), order, &[("Idempotency-Key", "with space")]).await;
     assert_eq!(bad.is(), (400, "request.bad_idempotency_key"));
 }

@@ -112,7 +112,7 @@ impl Room {
             outputs: Outputs::open(scratch.path()),
             progress: Progress::default(),
         };
-        let app = kit::edge(tenant::router(kit.clone()));
+        let app = kit::edge(::tenant::router(kit.clone()));
         let room = Self { kit, app, steps: AtomicU32::new(0), _scratch: scratch };
         let create = tenant::Command::Create { tenant: TenantId::PLATFORM, name: "platform".into(), parent: None };
         room.give::<Tenant>(TenantId::PLATFORM, TenantId::PLATFORM, create).await;
@@ -195,7 +195,12 @@ impl Room {
     }
 
     /// Gives a command, and says which events came of it.
-    pub(crate) async fn give<A: Aggregate>(&self, tenant: TenantId, key: impl Display, command: A::Command) -> Vec<EventId> {
+    pub(crate) async fn give<A: Aggregate>(
+        &self,
+        tenant: TenantId,
+        key: impl Display,
+        command: A::Command,
+    ) -> Vec<EventId> {
         let step = self.steps.fetch_add(1, Ordering::Relaxed);
         let id = CommandId::derived(TenantId::PLATFORM, &format!("step {step}"));
         let meta = Meta {
@@ -246,20 +251,20 @@ impl Room {
 
     /// Asks as a member.
     pub(crate) async fn ask(&self, who: &str, method: &str, path: &str, body: Option<Value>) -> Answer {
-        self.ask_with(who, method, path, body, &[]).await
+        self.ask_with(who, (method, path), body, &[]).await
     }
 
     /// Asks as a member, with headers.
     pub(crate) async fn ask_with(
         &self,
         who: &str,
-        method: &str,
-        path: &str,
+        (method, path): (&str, &str),
         body: Option<Value>,
         headers: &[(&str, &str)],
     ) -> Answer {
         let bearer = format!("Bearer {}", self.token(who).await);
-        let request = Request::builder().method(method).uri(format!("/api/v1{path}")).header(header::AUTHORIZATION, bearer);
+        let request =
+            Request::builder().method(method).uri(format!("/api/v1{path}")).header(header::AUTHORIZATION, bearer);
         let with = |request: axum::http::request::Builder, (name, value): &(&str, &str)| request.header(*name, *value);
         self.send(headers.iter().fold(request, with), body).await
     }
@@ -276,7 +281,7 @@ impl Room {
 
     /// Writes as a member under a key.
     pub(crate) async fn post_as(&self, key: &str, who: &str, path: &str, body: Value) -> Answer {
-        self.ask_with(who, "POST", path, Some(body), &[("Idempotency-Key", key)]).await
+        self.ask_with(who, ("POST", path), Some(body), &[("Idempotency-Key", key)]).await
     }
 
     /// Sends a request, and folds what it wrote.

@@ -119,7 +119,8 @@ async fn an_operator_acts_on_a_tenants_thing_under_that_tenant() {
     let set = room.ask("admin", "PUT", &quota, Some(json!({ "ceiling": 3 }))).await;
     let event = room.get("eve", &format!("/events/{}", set.header("kashi-position").unwrap())).await.body;
     assert_eq!((&event["kind"], &event["payload"]["milli"]), (&json!("quota.ceiling_set"), &json!(3000)));
-    let nowhere = room.ask("admin", "PUT", "/quotas/ten_0000000000000000000000000Z/core", Some(json!({ "ceiling": 3 })));
+    let nowhere =
+        room.ask("admin", "PUT", "/quotas/ten_0000000000000000000000000Z/core", Some(json!({ "ceiling": 3 })));
     assert_eq!(nowhere.await.is(), (404, "tenant.not_found"));
 }
 
