@@ -10,7 +10,7 @@ build:
 	cargo build --locked -p kashi -p kashi-agent
 
 up: build
-	$(CARGO_TARGET_DIR)/debug/kashi up
+	$(CARGO_TARGET_DIR)/debug/kashi up --simulate-cards 4
 
 test: lint rust-test example-test smoke
 
