@@ -45,7 +45,18 @@ sed -n 's/^one-time secret of the first operator: //p' "$folder/up.log" | bash -
 stop
 # It goes on where it was: the same job, the same bill.
 start
-PATH="${CARGO_TARGET_DIR:-$PWD/target}/debug:$PATH" python3 scripts/smoke_check.py
+export PATH="${CARGO_TARGET_DIR:-$PWD/target}/debug:$PATH"
+python3 scripts/smoke_check.py
+# A job runs on while the platform is stopped, and is taken up again.
+job=$(kashi --profile li submit -q --name outlives --cards 1 --model sim-a100 -- sh -c 'echo begun; sleep 4; echo over')
+for _ in $(seq 100); do
+    kashi --profile li -o json show "$job" | grep -q '"status": "running"' && break
+    sleep 0.1
+done
+stop
+start
+kashi --profile li wait "$job" --timeout 20 >/dev/null
+[ "$(kashi --profile li logs "$job")" = $'begun\nover' ] || { echo "the job's output is not whole" >&2; exit 1; }
 stop
 took=$(($(date +%s) - begun))
 [ "$took" -le "$SECONDS_MAX" ] || { echo "the quickstart took $took s, at most $SECONDS_MAX s are allowed" >&2; exit 1; }

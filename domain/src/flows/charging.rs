@@ -12,8 +12,8 @@ use crate::billing::line::LineKey;
 use crate::billing::series::STATEMENTS;
 use crate::billing::statement::{ledger_key, ledger_of, statement_of};
 use crate::billing::{Ledger, Series, Statement, Wallet, ledger, series, statement, wallet};
-use crate::catalog::{PriceBook, contract};
 use crate::catalog::rating::{Rated, rate};
+use crate::catalog::{PriceBook, contract};
 use crate::kernel::{Aggregate, LeaseId, Period, Recorded, StreamName};
 use crate::metering::{Meter, meter};
 

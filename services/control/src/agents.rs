@@ -190,6 +190,12 @@ async fn take_word(agents: &Agents, node: NodeId, seen: &ObservedLease) -> Resul
     }
     let loaded = agents.kit.executor.load::<Lease>(seen.lease).await?.state;
     let Some(grant) = loaded.grant() else { return Ok(false) };
+    if let Phase::Ended { output_bytes, .. } = seen.phase
+        && grant.node == node
+    {
+        let total = u64::try_from(output_bytes).unwrap_or_default();
+        agents.kit.outputs.will_be(seen.lease, total).await.map_err(|error| Problem::internal(&error))?;
+    }
     let (name, command) = word(node, seen);
     let id = CommandId::derived(seen.lease, &format!("{name}/{}", seen.generation));
     let meta = meta(agents, grant.tenant, node.to_string(), id, &[name]);

@@ -48,8 +48,7 @@ struct From {
 /// Read a job's output.
 #[utoipa::path(get, path = "/jobs/{id}/output", params(("id" = store::JobId, Path), From), responses((
     status = 200,
-    content_type = "application/octet-stream",
-    body = [u8],
+    content(("application/octet-stream")),
     description = "Bytes; none where there are none yet.",
     headers(
         ("Kashi-Next-Offset" = i64, description = "Where the next bytes start."),
