@@ -11,8 +11,8 @@ use chrono::TimeDelta;
 use domain::billing::{Wallet, wallet};
 use domain::catalog::{Contract, PriceBook, Product, contract, price_book, product};
 use domain::flows::{quota_key, wallet_key};
-use domain::identity::tenant::{self, Setup};
 use domain::identity::Tenant;
+use domain::identity::tenant::{self, Setup};
 use domain::kernel::{
     Aggregate, CommandId, Currency, CustomerId, Id, MILLI, MemberId, Meta, Model, PoolId, PriceBookId, Resource,
     TenantId, Zone,
@@ -61,7 +61,10 @@ async fn give<A: Aggregate>(
         trace: None,
         occurred_at: kit.clock.now(),
     };
-    kit.executor.execute::<A>(key, meta, command).await.with_context(|| format!("the first start failed at: {step}"))?;
+    kit.executor
+        .execute::<A>(key, meta, command)
+        .await
+        .with_context(|| format!("the first start failed at: {step}"))?;
     Ok(())
 }
 
@@ -83,8 +86,7 @@ pub(crate) async fn for_a_trial(kit: &Kit, model: &Model) -> anyhow::Result<()> 
     if !begun {
         return Ok(());
     }
-    let create =
-        tenant::Command::Create { tenant: demo, name: TRIAL_TENANT.into(), parent: Some(TenantId::PLATFORM) };
+    let create = tenant::Command::Create { tenant: demo, name: TRIAL_TENANT.into(), parent: Some(TenantId::PLATFORM) };
     give::<Tenant>(kit, demo, demo, "create the trial tenant", create).await?;
     let card = Resource::Card(model.clone());
     let book = list_prices(kit, &card).await?;
@@ -152,8 +154,7 @@ pub(crate) async fn join_token(kit: &Kit) -> anyhow::Result<String> {
     let secret = secret::generate();
     let hash = secret::hash(&secret);
     let step = format!("issue a join token/{hash}");
-    let issue =
-        pool::Command::IssueJoinToken { hash, expires_at: kit.clock.now() + JOIN_TOKEN_FOR, by: myself() };
+    let issue = pool::Command::IssueJoinToken { hash, expires_at: kit.clock.now() + JOIN_TOKEN_FOR, by: myself() };
     give::<Pool>(kit, TenantId::PLATFORM, first_pool(), &step, issue).await?;
     Ok(format!("{}.{secret}", first_pool()))
 }
@@ -170,5 +171,7 @@ pub(crate) fn greet(address: &SocketAddr, secret: Option<&str>, cards: Option<&M
     say(&format!("  kashi login --setup --secret {secret} --handle admin"))?;
     say(&format!("  kashi member add li --tenant {TRIAL_TENANT} --role engineer"))?;
     let resource = cards.map_or_else(|| "core".to_owned(), |model| format!("card.{model}"));
-    say(&format!("  kashi login --profile li --handle li && kashi --profile li order --resource {resource} --quantity 2"))
+    say(&format!(
+        "  kashi login --profile li --handle li && kashi --profile li order --resource {resource} --quantity 2"
+    ))
 }

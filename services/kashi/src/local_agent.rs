@@ -49,5 +49,7 @@ async fn start(kit: &Kit, offer: &Offer) -> anyhow::Result<Child> {
     if !offer.data.join("node").exists() {
         command.env("KASHI_JOIN_TOKEN", first_start::join_token(kit).await?);
     }
-    command.spawn().with_context(|| format!("cannot start {}; build it with `cargo build -p kashi-agent`", program.display()))
+    command
+        .spawn()
+        .with_context(|| format!("cannot start {}; build it with `cargo build -p kashi-agent`", program.display()))
 }

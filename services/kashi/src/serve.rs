@@ -56,7 +56,9 @@ fn simulated_model(text: &str) -> Result<Model, String> {
     if model.as_str().starts_with(SIMULATED_PREFIX) {
         Ok(model)
     } else {
-        Err(format!("the cards are not real, so their model begins with `{SIMULATED_PREFIX}`: {SIMULATED_PREFIX}{model}"))
+        Err(format!(
+            "the cards are not real, so their model begins with `{SIMULATED_PREFIX}`: {SIMULATED_PREFIX}{model}"
+        ))
     }
 }
 

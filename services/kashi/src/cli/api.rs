@@ -22,6 +22,9 @@ const PAGE: usize = 200;
 /// How often a request is sent at most, and how long to wait before it is sent again; each time twice as long.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long it is waited until everything has followed, and how often that is asked.
+const SETTLED: Duration = Duration::from_secs(3);
+const SETTLING: Duration = Duration::from_millis(50);
 const POSITION: &str = "kashi-position";
 
 /// What is asked for.
@@ -81,7 +84,8 @@ impl Api {
             // Nothing is verified, so the system's certificates need not be there.
             builder = builder.tls_certs_only([]);
         }
-        let unusable = |error: reqwest::Error| Fault::Unreachable { host: settings.host.clone(), cause: causes(&error) };
+        let unusable =
+            |error: reqwest::Error| Fault::Unreachable { host: settings.host.clone(), cause: causes(&error) };
         let http = builder.build().map_err(unusable)?;
         let position = Cell::new(settings.position);
         Ok(Self { http, settings, timeout, position })
@@ -131,9 +135,24 @@ impl Api {
 
     /// Reads a list that is on one page.
     pub(crate) async fn whole(&self, path: &str, query: &[(&str, String)]) -> Result<Vec<Value>, Fault> {
-        match self.get(path, query).await?["items"].take() {
-            Value::Array(items) => Ok(items),
-            _ => Err(self.bad_answer("it has no `items`")),
+        let mut page = self.get(path, query).await?;
+        let Value::Array(items) = page["items"].take() else { return Err(self.bad_answer("it has no `items`")) };
+        Ok(items)
+    }
+
+    /// Waits, for a few seconds at most, until what follows from all that has happened is shown: a charge follows from
+    /// the end of a job.
+    pub(crate) async fn settled(&self) -> Result<(), Fault> {
+        let until = Instant::now() + SETTLED;
+        loop {
+            let health = self.get("/health", &[]).await?;
+            let at = |name: &str| health[name].as_i64().unwrap_or_default();
+            let position = at("flows_at");
+            if position >= at("read_models_at") || Instant::now() >= until {
+                self.position.set(position.max(self.position.get()));
+                return Ok(());
+            }
+            sleep(SETTLING).await;
         }
     }
 
@@ -220,7 +239,8 @@ impl Api {
         if let Some(body) = ask.body {
             request = request.json(body);
         }
-        let broken = |error: reqwest::Error| Fault::Unreachable { host: self.settings.host.clone(), cause: causes(&error) };
+        let broken =
+            |error: reqwest::Error| Fault::Unreachable { host: self.settings.host.clone(), cause: causes(&error) };
         let response = request.send().await.map_err(broken)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.map_err(broken)?.to_vec();

@@ -298,6 +298,8 @@ mod tests {
         assert!(fault("http://127.0.0.1:8030").contains("kashi up"));
         assert!(!fault("http://10.0.0.1:8030").contains("kashi up"));
         assert!(!fault("http://localhost.example.com").contains("kashi up"));
-        assert!(Fault::SignedOut { host: "http://h".into() }.text().contains("  try     kashi login --host http://h\n"));
+        assert!(
+            Fault::SignedOut { host: "http://h".into() }.text().contains("  try     kashi login --host http://h\n")
+        );
     }
 }

@@ -262,11 +262,7 @@ pub(crate) mod tests {
     }
 
     /// What is written to standard output in a format and language.
-    pub(crate) fn written(
-        format: Format,
-        lang: Lang,
-        write: impl FnOnce(&mut Output) -> Result<(), Fault>,
-    ) -> String {
+    pub(crate) fn written(format: Format, lang: Lang, write: impl FnOnce(&mut Output) -> Result<(), Fault>) -> String {
         let kept = Kept::default();
         let mut output = Output { format, lang, quiet: false, out: Box::new(kept.clone()) };
         write(&mut output).unwrap();
@@ -315,7 +311,10 @@ pub(crate) mod tests {
         let empty = written(Format::Json, Lang::Zh, |out| out.list(&KIND, &[]));
         assert!(empty.contains("\"items\": []"), "{empty}");
         let one = written(Format::Json, Lang::Zh, |out| out.one(&KIND, &json!({ "id": "a", "milli": 1 })));
-        assert_eq!(one, "{\n  \"apiVersion\": \"kashi/v1\",\n  \"id\": \"a\",\n  \"kind\": \"Thing\",\n  \"milli\": 1\n}\n");
+        assert_eq!(
+            one,
+            "{\n  \"apiVersion\": \"kashi/v1\",\n  \"id\": \"a\",\n  \"kind\": \"Thing\",\n  \"milli\": 1\n}\n"
+        );
         let event = written(Format::Json, Lang::Zh, |out| out.one(&KIND, &json!({ "kind": "job.submitted" })));
         assert!(event.contains("\"kind\": \"job.submitted\""), "{event}");
     }

@@ -66,7 +66,8 @@ impl Files {
         let folder = set("KASHI_CONFIG_DIR")
             .or_else(|| Some(set("XDG_CONFIG_HOME")?.join("kashi")))
             .or_else(|| Some(set("HOME")?.join(".config/kashi")));
-        let missing = || Fault::Usage("neither HOME nor KASHI_CONFIG_DIR is set: say where the settings are".to_owned());
+        let missing =
+            || Fault::Usage("neither HOME nor KASHI_CONFIG_DIR is set: say where the settings are".to_owned());
         Ok(Self { folder: folder.ok_or_else(missing)? })
     }
 
@@ -229,7 +230,8 @@ mod tests {
             let found = Settings::found(files.clone(), own(profile), own(host), own(token)).unwrap();
             (found.profile, found.host, found.token)
         };
-        let of = |profile: &str, host: &str, token: Option<&str>| (profile.into(), host.into(), token.map(str::to_owned));
+        let of =
+            |profile: &str, host: &str, token: Option<&str>| (profile.into(), host.into(), token.map(str::to_owned));
         assert_eq!(found(None, None, None), of("default", DEFAULT_HOST, None));
         profile(&files, "default", "http://a:1", "ta");
         profile(&files, "li", "https://b", "tb");

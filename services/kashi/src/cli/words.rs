@@ -149,7 +149,10 @@ mod tests {
     fn numbers_are_written_for_people() {
         assert_eq!(hours(6_083_000), "0.0017");
         assert_eq!(hours(3_600_000_000), "1.0000");
-        assert_eq!((amount("80"), amount("0.13517778"), amount("-0.005")), ("80.00".into(), "0.14".into(), "0.00".into()));
+        assert_eq!(
+            (amount("80"), amount("0.13517778"), amount("-0.005")),
+            ("80.00".into(), "0.14".into(), "0.00".into())
+        );
         assert_eq!((price("80"), price("0.3500"), price("0.0125")), ("80.00".into(), "0.35".into(), "0.0125".into()));
         assert_eq!((units(1000).to_string(), units(250).to_string()), ("1".into(), "0.25".into()));
         assert_eq!(seconds(TimeDelta::milliseconds(6083)), "6.083");
