@@ -77,6 +77,7 @@ fn held(charge: &Value, lang: Lang) -> String {
         Some(1) => lang.say("1 card", "1 卡").to_owned(),
         Some(cards) if cards > 0 => format!("{cards} {}", lang.say("cards", "卡")),
         _ => match lease["milli_cores"].as_i64() {
+            Some(1000) => lang.say("1 core", "1 核").to_owned(),
             Some(milli) => format!("{} {}", words::units(milli), lang.say("cores", "核")),
             None => String::new(),
         },

@@ -136,9 +136,18 @@ impl Cancel {
                 Err(fault) => codes.push(fault.tell(out.format())),
             }
         }
-        let [one] = asked.as_slice() else {
-            out.list(&IDS, &asked)?;
-            return Ok(if asked.is_empty() { codes.first().copied().unwrap_or(DONE) } else { part(&codes) });
+        let one = match asked.as_slice() {
+            [one] => one,
+            [] => return Ok(codes.first().copied().unwrap_or(DONE)),
+            several if out.format() == Format::Json => {
+                out.list(&JOB, several)?;
+                return Ok(part(&codes));
+            }
+            several => {
+                several.iter().try_for_each(|job| out.line(&text(&job["id"])))?;
+                out.note("their end is asked for: kashi wait");
+                return Ok(part(&codes));
+            }
         };
         let job = api.get(&format!("/jobs/{}", text(&one["id"])), &[]).await.unwrap_or_else(|_| one.clone());
         let note = if is_over(&job) { "it is over" } else { "its end is asked for: kashi wait" };
@@ -146,9 +155,6 @@ impl Cancel {
         Ok(part(&codes))
     }
 }
-
-/// Jobs of which only the id is known.
-const IDS: Kind = Kind { name: "Job", id: "id", columns: &[column("JOB", "作业", "id", Form::Text)], more: &[] };
 
 fn part(codes: &[u8]) -> u8 {
     if codes.is_empty() { DONE } else { IN_PART }

@@ -209,8 +209,10 @@ impl Output {
     }
 
     /// A remark on standard error, unless it is to be quiet.
-    pub(crate) fn note(&self, text: &str) {
+    pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet && !text.is_empty() {
+            // What was written before comes first, where both go to one terminal. That it failed is told at the end.
+            drop(self.out.flush());
             warn(text);
         }
     }

@@ -27,7 +27,8 @@ pub(crate) struct Login {
     #[arg(long)]
     setup: bool,
     /// The one-time secret that the server showed; from standard input, unless it is said.
-    #[arg(long, requires = "setup")]
+    // It is base 64 for URLs, so it may begin with a dash.
+    #[arg(long, requires = "setup", allow_hyphen_values = true)]
     secret: Option<String>,
     /// Store an API key from standard input instead of signing in: `--token -`.
     #[arg(long, value_name = "-", value_parser = ["-"], conflicts_with_all = ["setup", "password_stdin", "handle"])]
