@@ -1,5 +1,6 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 //! What the log and its executor promise.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
 mod contract;
 mod executor;
