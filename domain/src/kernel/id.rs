@@ -70,7 +70,9 @@ macro_rules! ids {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($prefix, "_{}"), base32(self.0.as_u128()))
+                f.write_str(concat!($prefix, "_"))?;
+                // The digits are ASCII, so this cannot fail.
+                f.write_str(std::str::from_utf8(&base32(self.0.as_u128())).map_err(|_| fmt::Error)?)
             }
         }
 
@@ -138,8 +140,9 @@ impl TenantId {
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LENGTH: usize = 26;
 
-fn base32(number: u128) -> String {
-    (0..LENGTH).rev().map(|place| char::from(DIGITS[(number >> (5 * place)) as usize & 31])).collect()
+/// On the stack: ids are written for every row of the log.
+fn base32(number: u128) -> [u8; LENGTH] {
+    std::array::from_fn(|index| DIGITS[(number >> (5 * (LENGTH - 1 - index))) as usize & 31])
 }
 
 fn from_base32(text: &str) -> Option<u128> {
