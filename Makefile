@@ -1,8 +1,9 @@
-# Thin lines over cargo and scripts. Needs Rust, Python 3 and gcc, nothing else.
+# Thin lines over cargo and scripts. Needs Rust, Python 3 and gcc; the tests also need PostgreSQL's server programs,
+# which they install from Debian by themselves when they run as root.
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 PYTHON ?= python3
 
-.PHONY: build up test lint rust-test example-test smoke bench-path
+.PHONY: build up test lint rust-test example-test smoke bench-path bench-log
 # One after the other: the runners' summaries come last, and cargo locks its folder anyway.
 .NOTPARALLEL:
 
@@ -29,3 +30,6 @@ smoke: build
 
 bench-path: build
 	scripts/bench-path.sh
+
+bench-log:
+	cargo bench --locked -p eventlog --bench append

@@ -7,7 +7,8 @@ insert into log_head (id, position) values (1, 0);
 
 create table events (
     position bigint primary key,
-    event_id text not null unique,
+    -- Derived from tenant, command and index in the command, which come once.
+    event_id text not null,
     stream text not null,
     category text not null,
     revision bigint not null,
@@ -16,6 +17,8 @@ create table events (
     tenant text not null,
     actor text not null,
     command text not null,
+    -- Of the first event of a command: where its last one is. Of the others 0.
+    last_position bigint not null,
     digest text not null,
     correlation text not null,
     causation text,
@@ -27,13 +30,5 @@ create table events (
 );
 create index events_of_category on events (category, position);
 create index events_of_correlation on events (correlation, position);
-
--- What each command did, for good, so that it is done once.
-create table commands (
-    tenant text not null,
-    command text not null,
-    digest text not null,
-    first_position bigint not null,
-    last_position bigint not null,
-    primary key (tenant, command)
-);
+-- A command is done once, for good.
+create unique index commands on events (command, tenant) where last_position > 0;

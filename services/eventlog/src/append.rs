@@ -7,7 +7,6 @@ use crate::LogError;
 use domain::kernel::{CommandId, EventId, Id, Meta, Recorded, StreamName, TenantId};
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 
 /// What one command adds to one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +68,11 @@ impl Append {
             if event.kind.is_empty() {
                 return malformed("an event has no kind, which is written like `order.requested`".into());
             }
-            if let Err(error) = serde_json::from_str::<HashMap<String, IgnoredAny>>(&event.payload) {
+            if let Err(error) = serde_json::from_str::<IgnoredAny>(&event.payload) {
                 return malformed(format!("the payload of `{}` is not a JSON object: {error}", event.kind));
+            }
+            if !event.payload.trim_start().starts_with('{') {
+                return malformed(format!("the payload of `{}` is not a JSON object", event.kind));
             }
         }
         Ok(())

@@ -8,6 +8,9 @@ use chrono::{DateTime, SubsecRound, Utc};
 use domain::kernel::{CommandId, Meta, Recorded, StreamName, TenantId};
 use std::collections::HashMap;
 
+/// How many streams a book remembers from group to group.
+const STREAMS_MAX: usize = 16_384;
+
 /// What is known of the streams and commands that are appended to.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
@@ -45,7 +48,24 @@ pub(crate) struct Place {
     pub(crate) replayed: bool,
 }
 
+impl Place {
+    /// How many events it has.
+    pub(crate) fn events(self) -> usize {
+        usize::try_from(self.last + 1 - self.first).unwrap_or(0)
+    }
+}
+
 impl Book {
+    /// Before the next group. Another writer moves the head with all that it does, so what is known of the streams is
+    /// still so if the head is where this book left it.
+    pub(crate) fn turn_to(&mut self, head: i64) {
+        if self.head != head || self.streams.len() > STREAMS_MAX {
+            self.streams.clear();
+        }
+        self.head = head;
+        self.done.clear();
+    }
+
     /// The same command again gets its first answer; else the stream must be where the command saw it.
     pub(crate) fn decide(&mut self, append: &Append, now: DateTime<Utc>) -> Result<Place, LogError> {
         let Append { stream, expected, meta, events } = append;

@@ -5,13 +5,17 @@
 
 use crate::query::{On, Target};
 use crate::{Error, Query, Result};
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, SqlSafeStr, Sqlite, SqlitePool, Transaction, migrate::Migrator};
+use sqlx::{PgPool, Postgres, SqlSafeStr, Sqlite, SqlitePool, Transaction};
 use std::time::Duration;
 
 const CONNECTIONS_MAX: u32 = 16;
 const SQLITE_READERS_MAX: u32 = 8;
+/// When SQLite copies what was written into its file, in pages of 4 KiB: a page that was changed often meanwhile is copied
+/// once.
+const SQLITE_WAL_PAGES: &str = "4000";
 /// How long a writer waits for another process's SQLite transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -28,16 +32,23 @@ pub struct Db(Pools);
 
 #[derive(Debug, Clone)]
 enum Pools {
-    Sqlite { read: SqlitePool, write: SqlitePool },
-    Postgres(PgPool),
+    Sqlite {
+        read: SqlitePool,
+        write: SqlitePool,
+    },
+    /// `turn` has one connection, which is made when it is used first.
+    Postgres {
+        pool: PgPool,
+        turn: PgPool,
+    },
 }
 
 /// A write transaction. Dropped without `commit`, it never was.
 #[derive(Debug)]
-pub struct Tx(Open);
+pub struct Tx(pub(crate) Open);
 
 #[derive(Debug)]
-enum Open {
+pub(crate) enum Open {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
 }
@@ -75,15 +86,29 @@ impl Db {
     pub async fn begin(&self) -> Result<Tx> {
         Ok(Tx(match &self.0 {
             Pools::Sqlite { write, .. } => Open::Sqlite(write.begin_with("begin immediate").await?),
-            Pools::Postgres(pool) => Open::Postgres(pool.begin().await?),
+            Pools::Postgres { pool, .. } => Open::Postgres(pool.begin().await?),
         }))
+    }
+
+    /// Begins to write after the transaction before has ended, for one task that writes group after group. On PostgreSQL
+    /// all of them are on one connection, whose process has what it needs at hand; a pool would change between two.
+    pub async fn begin_in_turn(&self) -> Result<Tx> {
+        match &self.0 {
+            // One connection writes there anyway.
+            Pools::Sqlite { .. } => self.begin().await,
+            Pools::Postgres { turn, .. } => match turn.begin().await {
+                // Nobody looked whether its connection still is; the next is a new one.
+                Err(sqlx::Error::Io(_)) => Ok(Tx(Open::Postgres(turn.begin().await?))),
+                begun => Ok(Tx(Open::Postgres(begun?))),
+            },
+        }
     }
 
     /// A statement on its own. One that writes must be `run`; `… returning …` needs a transaction.
     pub fn sql(&self, text: impl SqlSafeStr) -> Query<'_> {
         Query(match &self.0 {
             Pools::Sqlite { read, write } => On::Sqlite(sqlx::query(text), Target::Pools { read, write }),
-            Pools::Postgres(pool) => On::Postgres(sqlx::query(text), Target::Pools { read: pool, write: pool }),
+            Pools::Postgres { pool, .. } => On::Postgres(sqlx::query(text), Target::Pools { read: pool, write: pool }),
         })
     }
 
@@ -91,7 +116,7 @@ impl Db {
     pub fn engine(&self) -> Engine {
         match self.0 {
             Pools::Sqlite { .. } => Engine::Sqlite,
-            Pools::Postgres(_) => Engine::Postgres,
+            Pools::Postgres { .. } => Engine::Postgres,
         }
     }
 
@@ -102,7 +127,10 @@ impl Db {
                 read.close().await;
                 write.close().await;
             }
-            Pools::Postgres(pool) => pool.close().await,
+            Pools::Postgres { pool, turn } => {
+                pool.close().await;
+                turn.close().await;
+            }
         }
     }
 }
@@ -136,18 +164,32 @@ async fn sqlite(url: &str, migrations: &'static Migrator, durable: bool) -> Resu
     } else {
         SqliteSynchronous::Normal
     });
-    let write = SqlitePoolOptions::new().max_connections(1).connect_with(writer).await?;
-    migrations.run(&write).await?;
+    let writer = writer.pragma("wal_autocheckpoint", SQLITE_WAL_PAGES);
+    let write = SqlitePoolOptions::new().max_connections(1).test_before_acquire(false).connect_with(writer).await?;
+    migrate_sqlite(&write, migrations).await?;
     let readers = options.pragma("query_only", "on");
     let read = SqlitePoolOptions::new().max_connections(SQLITE_READERS_MAX).connect_lazy_with(readers);
     Ok(Db(Pools::Sqlite { read, write }))
 }
 
+/// SQLite has no lock for a whole migration, as PostgreSQL has: of two processes that start at once, one finds the tables
+/// that the other has just made. It looks again, and at most once for each step that the other may have taken.
+async fn migrate_sqlite(pool: &SqlitePool, migrations: &'static Migrator) -> Result<()> {
+    for _ in migrations.iter() {
+        match migrations.run(pool).await {
+            Err(MigrateError::ExecuteMigration(..)) => {}
+            done => return Ok(done?),
+        }
+    }
+    Ok(migrations.run(pool).await?)
+}
+
 async fn postgres(url: &str, migrations: &'static Migrator, durable: bool) -> Result<Db> {
     let commit = if durable { "on" } else { "off" };
     let options = url.parse::<PgConnectOptions>()?.options([("synchronous_commit", commit)]);
+    let turn = PgPoolOptions::new().max_connections(1).test_before_acquire(false).connect_lazy_with(options.clone());
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await?;
     migrations.run(&pool).await?;
     sqlx::raw_sql(JSON_EACH).execute(&pool).await?;
-    Ok(Db(Pools::Postgres(pool)))
+    Ok(Db(Pools::Postgres { pool, turn }))
 }

@@ -1,8 +1,8 @@
 //! SQLite and PostgreSQL behind one portable SQL text.
 //!
-//! Owns: the pool (`Db`), transactions (`Tx`), statements (`Query`), pages, checkpoints, and the column types that let
-//! one struct be the SQL row, the GraphQL object and the REST schema. Does not own: any table, nor any migration; each
-//! crate that has tables embeds its own (`sqlx::migrate!`) and passes them to `Db::open`.
+//! Owns: the pool (`Db`), transactions (`Tx`), statements (`Query`), many rows at once (`Cell`), pages, checkpoints, and
+//! the column types that let one struct be the SQL row, the GraphQL object and the REST schema. Does not own: any table,
+//! nor any migration; each crate that has tables embeds its own (`sqlx::migrate!`) and passes them to `Db::open`.
 //!
 //! Invariants: one text for both engines; what an engine does alone is written here and nowhere else. A state that is
 //! kept as text (an enum of a row) is written `snake_case` in SQL and REST and by GraphQL's own custom (`SNAKE_CASE`).
@@ -13,6 +13,7 @@
 mod checkpoint;
 mod column;
 mod db;
+mod insert;
 mod page;
 mod query;
 #[cfg(feature = "testing")]
@@ -24,6 +25,7 @@ pub use column::{
     OrderId, PoolId, PriceBookId, ProductId, Resource, StatementId, TenantId, Time, Zone,
 };
 pub use db::{Db, Engine, Tx};
+pub use insert::Cell;
 pub use page::{Keyset, PAGE_DEFAULT, PAGE_MAX, Page, Slice};
 pub use query::{Bind, Query, Row};
 

@@ -1,14 +1,11 @@
-//! Many rows in one statement that is the same on both engines: the rows travel as one JSON text, and `json_each` makes
-//! rows of it. (SQLite has that function; `store` gives PostgreSQL the same.)
+//! The statements of an append: a handful for a whole group of them, however many they are.
 //!
-//! Owns: the statements of an append. Does not own: what is appended.
+//! Owns: these statements, the table's row. Does not own: what is appended.
 
-use crate::LogError;
-use crate::book::{Once, Place, Tail};
+use crate::book::{Book, Once, Tail};
+use crate::{Append, LogError};
 use domain::kernel::{CommandId, EventId, Meta, Recorded, StreamName, TenantId};
-use serde::Serialize;
-use std::collections::HashMap;
-use store::{Id, Result, Time, Tx};
+use store::{Cell, Id, Result, Time, Tx};
 
 /// An event as it is stored, without its category.
 #[derive(Debug, sqlx::FromRow)]
@@ -60,116 +57,90 @@ impl Row {
     }
 }
 
-/// An event on its way into the table. The names are the columns'.
-#[derive(Serialize)]
-struct NewRow<'a> {
-    position: i64,
-    event_id: EventId,
-    stream: &'a StreamName,
-    category: &'a str,
-    revision: i64,
-    kind: &'a str,
-    schema_version: u32,
-    tenant: TenantId,
-    actor: &'a str,
-    command: CommandId,
-    digest: &'a str,
-    correlation: CommandId,
-    causation: Option<EventId>,
-    trace: Option<&'a str>,
-    occurred_at: i64,
-    recorded_at: i64,
-    payload: &'a str,
+/// Adds new events.
+pub(super) async fn insert_events(tx: &mut Tx, events: &[Recorded]) -> Result<()> {
+    let into = "events (position, event_id, stream, category, revision, kind, schema_version, tenant, actor, command,
+        last_position, digest, correlation, causation, trace, occurred_at, recorded_at, payload)";
+    let rows = events.iter().zip(last_positions(events)).map(|(event, last_position)| row(event, last_position));
+    tx.insert(into, rows.collect()).await
 }
 
-impl<'a> From<&'a Recorded> for NewRow<'a> {
-    fn from(event: &'a Recorded) -> Self {
-        Self {
-            position: event.position,
-            event_id: event.event,
-            stream: &event.stream,
-            category: event.stream.category(),
-            revision: event.revision,
-            kind: &event.kind,
-            schema_version: event.schema,
-            tenant: event.meta.tenant,
-            actor: &event.meta.actor,
-            command: event.meta.command,
-            digest: &event.meta.digest,
-            correlation: event.meta.correlation,
-            causation: event.meta.causation,
-            trace: event.meta.trace.as_deref(),
-            occurred_at: event.meta.occurred_at.timestamp_micros(),
-            recorded_at: event.recorded_at.timestamp_micros(),
-            payload: &event.payload,
+fn row(event: &Recorded, last_position: i64) -> [Cell<'_>; 18] {
+    let meta = &event.meta;
+    [
+        event.position.into(),
+        event.event.to_string().into(),
+        event.stream.as_str().into(),
+        event.stream.category().into(),
+        event.revision.into(),
+        event.kind.as_str().into(),
+        i64::from(event.schema).into(),
+        meta.tenant.to_string().into(),
+        meta.actor.as_str().into(),
+        meta.command.to_string().into(),
+        last_position.into(),
+        meta.digest.as_str().into(),
+        meta.correlation.to_string().into(),
+        meta.causation.map(|event| event.to_string()).into(),
+        meta.trace.as_deref().into(),
+        meta.occurred_at.timestamp_micros().into(),
+        event.recorded_at.timestamp_micros().into(),
+        event.payload.as_str().into(),
+    ]
+}
+
+/// Of the first event of each command the position of its last; of the others 0.
+fn last_positions(events: &[Recorded]) -> Vec<i64> {
+    let of = |event: &Recorded| (event.meta.tenant, event.meta.command);
+    let commands = events.chunk_by(|event, next| of(event) == of(next));
+    let last = |command: &[Recorded]| command.last().map_or(0, |event| event.position);
+    commands.flat_map(|command| std::iter::once(last(command)).chain(vec![0; command.len() - 1])).collect()
+}
+
+/// Writes into the book what the log knows of the streams and commands of these appends, and the book does not.
+///
+/// Each is looked up by a subquery of its own: a join would let the planner read a whole table where its statistics are
+/// old, and those of a table that grows always are.
+pub(super) async fn look_up(tx: &mut Tx, book: &mut Book, appends: &[&Append]) -> Result<()> {
+    let select = "with wanted (n, tenant, command, stream) as materialized (
+            select cast(value ->> 0 as bigint), value ->> 1, value ->> 2, value ->> 3 from json_each($1)),
+        found (n, position, revision, occurred_at) as materialized (
+            select n,
+                (select position from events
+                    where command = wanted.command and tenant = wanted.tenant and last_position > 0),
+                (select revision from events where stream = wanted.stream order by revision desc limit 1),
+                (select occurred_at from events where stream = wanted.stream order by revision desc limit 1)
+            from wanted)
+        select * from found where position is not null or revision is not null";
+    let wanted = appends.iter().enumerate().map(|(n, append)| {
+        let new = !book.streams.contains_key(&append.stream);
+        (n, append.meta.tenant, append.meta.command, new.then_some(&append.stream))
+    });
+    // Writing text and whole numbers as JSON cannot fail.
+    let wanted = serde_json::to_string(&wanted.collect::<Vec<_>>()).unwrap_or_default();
+    type Found = (i64, Option<i64>, Option<i64>, Option<Time>);
+    let found: Vec<Found> = tx.sql(select).bind(wanted).all().await?;
+    for (n, position, revision, occurred_at) in found {
+        let Some(append) = usize::try_from(n).ok().and_then(|n| appends.get(n)) else { continue };
+        if let (Some(revision), Some(at)) = (revision, occurred_at) {
+            book.streams.insert(append.stream.clone(), Tail { events: revision + 1, occurred_at: at.at() });
+        }
+        if let Some(position) = position {
+            book.done.insert((append.meta.tenant, append.meta.command), once(tx, position).await?);
         }
     }
-}
-
-pub(super) async fn insert_events(tx: &mut Tx, events: &[Recorded]) -> Result<()> {
-    let insert = "insert into events (position, event_id, stream, category, revision, kind, schema_version, tenant,
-            actor, command, digest, correlation, causation, trace, occurred_at, recorded_at, payload)
-        select cast(value ->> 'position' as bigint), value ->> 'event_id', value ->> 'stream', value ->> 'category',
-            cast(value ->> 'revision' as bigint), value ->> 'kind', cast(value ->> 'schema_version' as bigint),
-            value ->> 'tenant', value ->> 'actor', value ->> 'command', value ->> 'digest', value ->> 'correlation',
-            value ->> 'causation', value ->> 'trace', cast(value ->> 'occurred_at' as bigint),
-            cast(value ->> 'recorded_at' as bigint), value ->> 'payload'
-        from json_each($1)";
-    let rows: Vec<NewRow<'_>> = events.iter().map(NewRow::from).collect();
-    tx.sql(insert).bind(json(&rows)).run().await?;
     Ok(())
 }
 
-/// Remembers what new commands did.
-pub(super) async fn insert_commands(tx: &mut Tx, commands: &[(&Meta, Place)]) -> Result<()> {
-    let insert = "insert into commands (tenant, command, digest, first_position, last_position)
-        select value ->> 0, value ->> 1, value ->> 2, cast(value ->> 3 as bigint), cast(value ->> 4 as bigint)
-        from json_each($1)";
-    let row = |(meta, place): &(&Meta, Place)| {
-        (meta.tenant.to_string(), meta.command.to_string(), meta.digest.clone(), place.first, place.last)
-    };
-    let rows: Vec<_> = commands.iter().map(row).collect();
-    tx.sql(insert).bind(json(&rows)).run().await?;
-    Ok(())
-}
-
-/// The ends of those of these streams that have events.
-pub(super) async fn tails(tx: &mut Tx, streams: &[&StreamName]) -> Result<HashMap<StreamName, Tail>> {
-    let select = "select wanted.value ->> 0,
-            (select revision from events where stream = wanted.value ->> 0 order by revision desc limit 1),
-            (select occurred_at from events where stream = wanted.value ->> 0 order by revision desc limit 1)
-        from json_each($1) as wanted";
-    let wanted: Vec<_> = streams.iter().map(|stream| [stream]).collect();
-    let rows: Vec<(String, Option<i64>, Option<Time>)> = tx.sql(select).bind(json(&wanted)).all().await?;
-    let tail = |(stream, revision, at): (String, Option<i64>, Option<Time>)| {
-        Some((StreamName::stored(stream), Tail { events: revision? + 1, occurred_at: at?.at() }))
-    };
-    Ok(rows.into_iter().filter_map(tail).collect())
-}
-
-/// What those of these commands did that were done before.
-pub(super) async fn done(tx: &mut Tx, commands: &[&Meta]) -> Result<HashMap<(TenantId, CommandId), Once>> {
-    let select = "select commands.tenant, commands.command, commands.digest, events.stream, first_position,
-            last_position
-        from json_each($1) as wanted
-        join commands on commands.tenant = wanted.value ->> 0 and commands.command = wanted.value ->> 1
-        join events on events.position = commands.first_position";
-    let wanted: Vec<_> = commands.iter().map(|meta| (meta.tenant, meta.command)).collect();
-    type Found = (Id<TenantId>, Id<CommandId>, String, String, i64, i64);
-    let rows: Vec<Found> = tx.sql(select).bind(json(&wanted)).all().await?;
-    let once = |(tenant, command, digest, stream, first, last): Found| {
-        ((tenant.0, command.0), Once { digest, stream: StreamName::stored(stream), first, last })
-    };
-    Ok(rows.into_iter().map(once).collect())
+/// What the command did whose first event is at this position.
+async fn once(tx: &mut Tx, position: i64) -> Result<Once> {
+    let select = "select digest, stream, last_position from events where position = $1";
+    let (digest, stream, last) = tx.sql(select).bind(position).one::<(String, String, i64)>().await?;
+    Ok(Once { digest, stream: StreamName::stored(stream), first: position, last })
 }
 
 /// The events of a command that was done before.
 pub(super) async fn between(tx: &mut Tx, first: i64, last: i64) -> Result<Vec<Row>> {
     let select = "select * from events where position between $1 and $2 order by position";
     tx.sql(select).bind(first).bind(last).all().await
-}
-
-/// Rows as one parameter. Writing text and whole numbers as JSON cannot fail.
-fn json(rows: &[impl Serialize]) -> String {
-    serde_json::to_string(rows).unwrap_or_default()
 }

@@ -4,7 +4,6 @@ use super::batch::{self, Row};
 use crate::book::{Book, Place};
 use crate::{Append, Appended, LogError};
 use chrono::Utc;
-use domain::kernel::{Meta, Recorded, StreamName};
 use store::{Db, Tx};
 
 /// The answer to one append.
@@ -19,60 +18,56 @@ pub(super) enum Failed {
     Refused(String),
 }
 
-/// What a group came to.
-pub(super) struct Committed {
-    pub(super) head: i64,
-    pub(super) replies: Vec<Reply>,
-}
-
-/// Commits what can be; every append gets its own reply.
-pub(super) async fn commit(db: &Db, appends: &[&Append]) -> Result<Committed, Failed> {
-    let mut tx = db.begin().await.map_err(|error| Failed::Database(error.to_string()))?;
-    let (committed, changed) = write(&mut tx, appends).await.map_err(failed)?;
+/// Commits what can be; every append gets its own reply. The book is of the commit before, or empty; after an error it
+/// is not to be used again.
+pub(super) async fn commit(db: &Db, book: &mut Book, appends: &[&Append]) -> Result<Vec<Reply>, Failed> {
+    let mut tx = db.begin_in_turn().await.map_err(|error| Failed::Database(error.to_string()))?;
+    let (replies, changed) = write(&mut tx, book, appends).await.map_err(failed)?;
     if changed {
         tx.commit().await.map_err(failed)?;
     }
-    Ok(committed)
+    Ok(replies)
 }
 
 /// Everything but the commit, and whether there is anything to commit.
-async fn write(tx: &mut Tx, appends: &[&Append]) -> store::Result<(Committed, bool)> {
-    let lock = "update log_head set position = position + 0 where id = 1 returning position";
-    let (head,) = tx.sql(lock).one::<(i64,)>().await?;
-    let streams: Vec<&StreamName> = appends.iter().map(|append| &append.stream).collect();
-    let commands: Vec<&Meta> = appends.iter().map(|append| &append.meta).collect();
-    let (streams, done) = (batch::tails(tx, &streams).await?, batch::done(tx, &commands).await?);
-    let mut book = Book { head, streams, done, added: vec![] };
+async fn write(tx: &mut Tx, book: &mut Book, appends: &[&Append]) -> store::Result<(Vec<Reply>, bool)> {
+    // Claims a position for each event, which is right unless one of the appends is refused.
+    let claim = appends.iter().map(|append| append.events.len() as i64).sum::<i64>();
+    let lock = "update log_head set position = position + $1 where id = 1 returning position";
+    let (claimed,) = tx.sql(lock).bind(claim).one::<(i64,)>().await?;
+    let head = claimed - claim;
+    book.turn_to(head);
+    batch::look_up(tx, book, appends).await?;
     let now = Utc::now();
     let places: Vec<Result<Place, LogError>> = appends.iter().map(|append| book.decide(append, now)).collect();
-    let mut replies = Vec::with_capacity(places.len());
-    for place in &places {
-        replies.push(match place {
-            Ok(place) if place.first > head => Ok(Appended::of(book.placed(head, *place), place.replayed)),
-            Ok(place) => stored(batch::between(tx, place.first, place.last).await?),
-            Err(error) => Err(error.clone()),
-        });
-    }
-    let changed = !book.added.is_empty();
+    let added = std::mem::take(&mut book.added);
+    let changed = !added.is_empty();
     if changed {
-        let accepted = appends.iter().zip(&places).filter_map(|(append, place)| match place {
-            Ok(place) if !place.replayed => Some((&append.meta, *place)),
-            Ok(_) | Err(_) => None,
-        });
-        batch::insert_events(tx, &book.added).await?;
-        batch::insert_commands(tx, &accepted.collect::<Vec<_>>()).await?;
-        tx.sql("update log_head set position = $1 where id = 1").bind(book.head).run().await?;
+        batch::insert_events(tx, &added).await?;
+        if book.head != claimed {
+            tx.sql("update log_head set position = $1 where id = 1").bind(book.head).run().await?;
+        }
     }
-    Ok((Committed { head: book.head, replies }, changed))
+    let mut added = added.into_iter();
+    let mut replies: Vec<Reply> = Vec::with_capacity(places.len());
+    for place in places {
+        let reply = match place {
+            // New events are in the order of their places.
+            Ok(place) if !place.replayed => Ok(Appended::of(added.by_ref().take(place.events()).collect(), false)),
+            Ok(place) if place.first > head => again(&replies, place),
+            Ok(place) => stored(batch::between(tx, place.first, place.last).await?),
+            Err(error) => Err(error),
+        };
+        replies.push(reply);
+    }
+    Ok((replies, changed))
 }
 
-impl Book {
-    /// The events of a place in this group, which began after `head`.
-    fn placed(&self, head: i64, place: Place) -> Vec<Recorded> {
-        let within = |event: &&Recorded| (place.first..=place.last).contains(&event.position);
-        let skip = usize::try_from(place.first - head - 1).unwrap_or(0);
-        self.added.iter().skip(skip).take_while(within).cloned().collect()
-    }
+/// The answer to a command that is in the group twice.
+fn again(replies: &[Reply], place: Place) -> Reply {
+    let first = replies.iter().flatten().find(|reply| reply.first_position == place.first);
+    let lost = || LogError::Unreachable("the first answer to a command of this group is lost".into());
+    Ok(Appended { replayed: true, ..first.cloned().ok_or_else(lost)? })
 }
 
 fn stored(rows: Vec<Row>) -> Reply {

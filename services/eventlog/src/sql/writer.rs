@@ -4,6 +4,7 @@
 //! committed one by one.
 
 use super::group::{Failed, Reply, commit};
+use crate::book::Book;
 use crate::{Append, LogError};
 use store::Db;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -20,51 +21,73 @@ pub(super) struct Job {
 
 /// Commits until nobody can append any more.
 pub(super) async fn run(db: Db, mut jobs: mpsc::Receiver<Job>, committed: watch::Sender<i64>) {
+    let mut writer = Writer { db, book: Book::default(), committed };
     let mut group = Vec::with_capacity(GROUP_MAX);
     while jobs.recv_many(&mut group, GROUP_MAX).await > 0 {
         let appends: Vec<&Append> = group.iter().map(|job| &job.append).collect();
-        let replies = write(&db, &appends, &committed).await;
+        let replies = writer.write(&appends).await;
         for (job, reply) in group.drain(..).zip(replies) {
             // Who no longer waits does not mind.
             let _ = job.reply.send(reply);
         }
-    }
-}
-
-async fn write(db: &Db, appends: &[&Append], head: &watch::Sender<i64>) -> Vec<Reply> {
-    match commit(db, appends).await {
-        Ok(committed) => {
-            head.send_replace(committed.head);
-            committed.replies
-        }
-        Err(Failed::Refused(why)) if appends.len() > 1 => {
-            tracing::warn!(group.appends = appends.len(), "the log's database refused a group, now one by one: {why}");
-            one_by_one(db, appends, head).await
-        }
-        Err(Failed::Refused(why) | Failed::Database(why)) => {
-            tracing::error!(group.appends = appends.len(), "the log could not append: {why}");
-            unreachable(appends.len(), &why)
+        // Those who were answered may have more to append: the larger the group, the cheaper each of it.
+        let mut queued = None;
+        while queued != Some(jobs.len()) && jobs.len() < GROUP_MAX {
+            queued = Some(jobs.len());
+            tokio::task::yield_now().await;
         }
     }
 }
 
-/// Gives up at once where the database is out of reach, so that nobody waits for each append's own time-out.
-async fn one_by_one(db: &Db, appends: &[&Append], head: &watch::Sender<i64>) -> Vec<Reply> {
-    let mut replies = Vec::with_capacity(appends.len());
-    for append in appends {
-        match commit(db, &[append]).await {
-            Ok(mut committed) => {
-                head.send_replace(committed.head);
-                replies.append(&mut committed.replies);
+struct Writer {
+    db: Db,
+    /// Of the last commit, if that was ours; else empty.
+    book: Book,
+    committed: watch::Sender<i64>,
+}
+
+impl Writer {
+    async fn write(&mut self, appends: &[&Append]) -> Vec<Reply> {
+        match self.commit(appends).await {
+            Ok(replies) => replies,
+            Err(Failed::Refused(why)) if appends.len() > 1 => {
+                tracing::warn!(
+                    group.appends = appends.len(),
+                    "the log's database refused a group, now one by one: {why}"
+                );
+                self.one_by_one(appends).await
             }
-            Err(Failed::Refused(why)) => replies.extend(unreachable(1, &why)),
-            Err(Failed::Database(why)) => {
-                replies.extend(unreachable(appends.len() - replies.len(), &why));
-                break;
+            Err(Failed::Refused(why) | Failed::Database(why)) => {
+                tracing::error!(group.appends = appends.len(), "the log could not append: {why}");
+                unreachable(appends.len(), &why)
             }
         }
     }
-    replies
+
+    /// Gives up at once where the database is out of reach, so that nobody waits for each append's own time-out.
+    async fn one_by_one(&mut self, appends: &[&Append]) -> Vec<Reply> {
+        let mut replies = Vec::with_capacity(appends.len());
+        for append in appends {
+            match self.commit(&[append]).await {
+                Ok(mut reply) => replies.append(&mut reply),
+                Err(Failed::Refused(why)) => replies.extend(unreachable(1, &why)),
+                Err(Failed::Database(why)) => {
+                    replies.extend(unreachable(appends.len() - replies.len(), &why));
+                    break;
+                }
+            }
+        }
+        replies
+    }
+
+    async fn commit(&mut self, appends: &[&Append]) -> Result<Vec<Reply>, Failed> {
+        // Taken, so that nothing is left of a group that is not committed.
+        let mut book = std::mem::take(&mut self.book);
+        let replies = commit(&self.db, &mut book, appends).await?;
+        self.committed.send_replace(book.head);
+        self.book = book;
+        Ok(replies)
+    }
 }
 
 fn unreachable(appends: usize, why: &str) -> Vec<Reply> {

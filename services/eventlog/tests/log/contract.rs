@@ -1,6 +1,6 @@
 //! What every log promises, tried on each backend.
 
-use crate::kit::{append, both};
+use crate::kit::{append, each};
 use chrono::{TimeDelta, Utc};
 use domain::kernel::{StreamName, TenantId};
 use eventlog::{Append, Log, LogError, Subscription, digest, event_id};
@@ -16,7 +16,7 @@ async fn positions(log: &Log) -> Vec<i64> {
 
 #[tokio::test]
 async fn an_event_is_read_as_it_was_appended() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let mut asked = append("a", 0, &["1", "卡 \\u0000 \\\" {}"]);
         asked.meta.trace = Some("4bf92f3577b34da6a3ce929d0e0e4736".into());
@@ -40,7 +40,7 @@ async fn an_event_is_read_as_it_was_appended() {
 
 #[tokio::test]
 async fn a_command_is_done_once() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let first = append("a", 0, &["1", "2"]);
         let done = log.append(first.clone()).await.unwrap();
@@ -67,9 +67,34 @@ async fn a_command_is_done_once() {
     }
 }
 
+/// As a client does that was cut off and sends all again.
+#[tokio::test]
+async fn many_commands_that_come_again_get_their_first_answers() {
+    let (logs, _scratch) = each().await;
+    for log in logs {
+        let asked: Vec<_> = (0..90)
+            .map(|n| append(&format!("s{}", n % 60), n / 60 * (1 + n % 2), &["1", "2"][..1 + n as usize % 2]))
+            .collect();
+        let answers = |replayed: bool| {
+            let log = &log;
+            let asked = &asked;
+            async move {
+                let mut answers = vec![];
+                for append in asked.chunks(60) {
+                    answers.extend(join_all(append.iter().map(|append| log.append(append.clone()))).await);
+                }
+                assert!(answers.iter().all(|answer| answer.as_ref().unwrap().replayed == replayed));
+                answers.into_iter().map(|answer| answer.unwrap().recorded).collect::<Vec<_>>()
+            }
+        };
+        let first = answers(false).await;
+        assert_eq!(answers(true).await, first);
+    }
+}
+
 #[tokio::test]
 async fn the_same_command_at_the_same_time_is_done_once() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let asked = append("a", 0, &["1", "2"]);
         let replies = join_all((0..8).map(|_| log.append(asked.clone()))).await;
@@ -82,7 +107,7 @@ async fn the_same_command_at_the_same_time_is_done_once() {
 
 #[tokio::test]
 async fn a_stream_that_moved_on_is_refused() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let rivals = join_all((0..8).map(|_| log.append(append("a", 0, &["1"])))).await;
         assert_eq!(rivals.iter().filter(|reply| reply.is_ok()).count(), 1);
@@ -94,7 +119,7 @@ async fn a_stream_that_moved_on_is_refused() {
 
 #[tokio::test]
 async fn a_bad_append_does_not_fail_the_others() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let appends = (0..60).map(|n| match n % 3 {
             0 => append(&format!("s{n}"), 0, &["1"]),
@@ -115,7 +140,7 @@ async fn a_bad_append_does_not_fail_the_others() {
 
 #[tokio::test]
 async fn what_is_not_well_formed_is_refused_with_a_reason() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         type Change = fn(&mut Append);
         let changes: [(&str, Change); 8] = [
@@ -140,7 +165,7 @@ async fn what_is_not_well_formed_is_refused_with_a_reason() {
 
 #[tokio::test]
 async fn occurred_at_does_not_go_back_within_a_stream() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let start = crate::kit::meta().occurred_at;
         let mut happened = vec![];
@@ -155,7 +180,7 @@ async fn occurred_at_does_not_go_back_within_a_stream() {
 
 #[tokio::test]
 async fn pages_start_and_end_where_they_are_asked_to() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         log.append(append("a", 0, &["1", "2", "3"])).await.unwrap();
         log.append(append("b", 0, &["4"])).await.unwrap();
@@ -175,7 +200,7 @@ async fn pages_start_and_end_where_they_are_asked_to() {
 
 #[tokio::test]
 async fn a_subscription_wakes_at_a_commit_and_misses_none() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         log.append(append("a", 0, &["0"])).await.unwrap();
         let mut subscription = Subscription::after(Arc::clone(&log), 0);

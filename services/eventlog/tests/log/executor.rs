@@ -1,6 +1,6 @@
 //! Load, decide, append, with a small aggregate.
 
-use crate::kit::{TENANT, both, meta};
+use crate::kit::{TENANT, each, meta};
 use domain::kernel::{Aggregate, Kind, Meta, Recorded, Rejection, StreamName};
 use eventlog::{Append, Appended, Done, EventLog, Executor, Log, LogError, MemoryLog, Refused, digest};
 use futures::future::{BoxFuture, FutureExt, join_all};
@@ -80,7 +80,7 @@ async fn put(executor: &Executor, meta: Meta, sweets: i64) -> Outcome {
 
 #[tokio::test]
 async fn commands_to_one_stream_queue() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let executor = Executor::new(Arc::clone(&log));
         let all = join_all((0..50).map(|_| put(&executor, meta(), 2))).await;
@@ -102,7 +102,7 @@ async fn commands_to_one_stream_queue() {
 
 #[tokio::test]
 async fn a_repeated_command_gets_its_first_answer() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let executor = Executor::new(Arc::clone(&log));
         put(&executor, meta(), 900).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_repeated_command_gets_its_first_answer() {
 
 #[tokio::test]
 async fn the_log_answers_a_command_that_the_cache_does_not_know() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let (one, two) = (Executor::new(Arc::clone(&log)), Executor::new(log));
         put(&two, meta(), 1).await.unwrap();
@@ -141,7 +141,7 @@ async fn the_log_answers_a_command_that_the_cache_does_not_know() {
 
 #[tokio::test]
 async fn two_executors_over_one_log_stay_right() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let (one, two) = (Executor::new(Arc::clone(&log)), Executor::new(log));
         put(&one, meta(), MAX).await.unwrap();
@@ -159,7 +159,7 @@ async fn two_executors_over_one_log_stay_right() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_executors_at_once_lose_no_command() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let executors = [Executor::new(Arc::clone(&log)), Executor::new(Arc::clone(&log))];
         join_all((0..60).map(|n| {
@@ -186,7 +186,7 @@ async fn a_command_that_changes_nothing_tells_where_the_stream_is() {
 
 #[tokio::test]
 async fn a_command_at_a_revision_is_not_decided_anew() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let executor = Executor::new(log);
         let at = async |expected| {
@@ -202,7 +202,7 @@ async fn a_command_at_a_revision_is_not_decided_anew() {
 
 #[tokio::test]
 async fn a_state_is_loaded_as_of_a_position() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let executor = Executor::new(Arc::clone(&log));
         for sweets in 1..=4 {
@@ -219,7 +219,7 @@ async fn a_state_is_loaded_as_of_a_position() {
 
 #[tokio::test]
 async fn a_long_stream_is_folded_whole() {
-    let (logs, _scratch) = both().await;
+    let (logs, _scratch) = each().await;
     for log in logs {
         let payload = r#"{"type":"put_in","sweets":0,"now":0}"#;
         let event = || eventlog::NewEvent { kind: "jar.put_in".into(), schema: 3, payload: payload.into() };

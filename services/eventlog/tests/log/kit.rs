@@ -1,9 +1,9 @@
-//! What the tests of the log share: metadata, appends, and both backends.
+//! What the tests of the log share: metadata, appends, and every backend.
 
 use domain::kernel::{CommandId, Meta, StreamName, TenantId};
 use eventlog::{Append, Log, MemoryLog, NewEvent, SqlLog, digest};
 use std::sync::Arc;
-use store::testing::Scratch;
+use store::testing::{Scratch, urls};
 use uuid::Uuid;
 
 pub(crate) const TENANT: TenantId = TenantId(Uuid::from_u128(7));
@@ -33,9 +33,16 @@ pub(crate) fn append(key: &str, expected: i64, notes: &[&str]) -> Append {
     Append { stream: StreamName::new("test", key), expected, meta: meta(), events: notes.iter().map(event).collect() }
 }
 
-/// An empty log of each backend, and the folder to keep.
-pub(crate) async fn both() -> ([Log; 2], Scratch) {
-    let scratch = Scratch::new();
-    let sql: Log = Arc::new(SqlLog::open(&scratch.url("log")).await.unwrap());
-    ([Arc::new(MemoryLog::default()), sql], scratch)
+/// An empty log of each backend, named where a test fails, and the folder to keep.
+pub(crate) async fn each() -> (impl Iterator<Item = Log>, Scratch) {
+    let (urls, scratch) = urls().await;
+    let [sqlite, postgres] = [open(&urls[0]).await, open(&urls[1]).await];
+    let logs: [(&str, Log); 3] =
+        [("memory", Arc::new(MemoryLog::default())), ("SQLite", sqlite), ("PostgreSQL", postgres)];
+    (logs.into_iter().inspect(|(name, _)| eprintln!("on {name}")).map(|(_, log)| log), scratch)
+}
+
+/// The log of this database, with a writer of its own.
+pub(crate) async fn open(url: &str) -> Log {
+    Arc::new(SqlLog::open(url).await.unwrap())
 }

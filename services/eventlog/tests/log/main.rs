@@ -5,4 +5,5 @@
 mod contract;
 mod executor;
 mod kit;
-mod sqlite;
+mod processes;
+mod sql;
