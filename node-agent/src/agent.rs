@@ -1,8 +1,8 @@
 //! The agent as a whole: one loop that compares and acts, and beside it the calls that may take long.
 //!
 //! Owns: the order of things. Invariants: only the loop changes what is taken and heard; a call that waits, however
-//! long, stops no other; a generation is reported only after it was acted upon, so a lease that is missing in a report
-//! is not a lease that has not been started yet.
+//! long, stops no other; a generation is reported only after it was acted upon; under a desired set that is not on the
+//! disk, work is ended but nothing is begun or forgotten, for an agent that starts again would know the set before it.
 
 use crate::{
     config::Settings,
@@ -11,11 +11,12 @@ use crate::{
     output,
     patience::Patience,
     probe,
-    reconcile::{Heard, Step, Which, steps},
+    reconcile::{Heard, Step, Which, kept, steps},
+    report::report,
     run::Runner,
     state::{Data, DataError, Local, Taken},
 };
-use agent_protocol::{Acknowledged, Desired, Inventory, ObservedLease, Report};
+use agent_protocol::{Acknowledged, Desired};
 use std::{collections::BTreeMap, convert::Infallible, io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
@@ -23,8 +24,8 @@ use tokio::{
     time::Instant,
 };
 
-/// The longest silence between two reports.
-const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// How soon what failed on the disk is tried again.
+const TRY_EVERY: Duration = Duration::from_secs(10);
 /// How soon an answer without news may be asked for again, so that a server that does not wait is not flooded.
 const POLL_PAUSE: Duration = Duration::from_secs(1);
 const NEWS_MAX: usize = 64;
@@ -44,7 +45,7 @@ pub enum AgentError {
 
 /// What the calls bring.
 #[derive(Debug)]
-enum News {
+pub(crate) enum News {
     Desired(Desired),
     Reported { ended: Vec<Which>, all: Vec<Which>, answer: Acknowledged },
     Delivered(Which),
@@ -56,6 +57,8 @@ struct Agent {
     link: Link,
     runner: Arc<Runner>,
     taken: Taken,
+    /// Whether what was taken is on the disk.
+    kept: bool,
     heard: Heard,
     /// The generation that was acted upon.
     acted: watch::Sender<i64>,
@@ -80,7 +83,7 @@ pub async fn run(settings: &Settings, program: PathBuf) -> Result<Infallible, Ag
     let report = report(link.clone(), Arc::clone(&runner), inventory, acted.subscribe(), news.clone());
     let heard = Heard::default();
     let (delivering, deliveries) = (BTreeMap::new(), JoinSet::new());
-    let mut agent = Agent { data, link, runner, taken, heard, acted, news, delivering, deliveries };
+    let mut agent = Agent { data, link, runner, taken, kept: true, heard, acted, news, delivering, deliveries };
     // Before the first report, so that it says what was made of the set that was kept.
     agent.pass().await.map_err(AgentError::Leases)?;
     tokio::select! {
@@ -101,7 +104,7 @@ impl Agent {
                 news = hears.recv() => if let Some(news) = news { self.hear(news) },
                 _ = changed.changed() => {}
                 // What failed on the disk is tried again, though nothing has changed.
-                () = tokio::time::sleep(REPORT_EVERY) => {}
+                () = tokio::time::sleep(TRY_EVERY) => {}
                 _ = self.deliveries.join_next(), if !self.deliveries.is_empty() => {}
             }
         }
@@ -110,10 +113,8 @@ impl Agent {
     fn hear(&mut self, news: News) {
         match news {
             News::Desired(offered) => {
-                if self.taken.take(offered)
-                    && let Err(error) = self.data.keep(&self.taken)
-                {
-                    tracing::error!(%error, "the desired set cannot be kept on the disk");
+                if self.taken.take(offered) {
+                    self.kept = false;
                 }
             }
             News::Reported { ended, all, answer } => {
@@ -129,10 +130,12 @@ impl Agent {
 
     /// Looks and acts once.
     async fn pass(&mut self) -> io::Result<()> {
+        self.keep();
         let local = self.runner.observe()?;
         self.heard.retain(&local);
         let all = self.taken.desired().map_or_else(Vec::new, |desired| steps(desired, &local, &self.heard));
-        for step in all {
+        let whole = self.kept;
+        for step in all.into_iter().filter(|step| whole || matches!(step, Step::Stop { .. })) {
             let done = match &step {
                 Step::Start(wanted) => self.runner.start(wanted).await,
                 Step::Stop { lease, grace_ms } => self.runner.stop(*lease, *grace_ms),
@@ -142,12 +145,34 @@ impl Agent {
                 tracing::error!(%error, step = step.name(), "a step failed; it is tried again");
             }
         }
-        let generation = self.taken.generation();
-        self.acted.send_if_modified(|acted| std::mem::replace(acted, generation) != generation);
+        if self.kept {
+            self.settle(&local);
+        }
         for local in self.runner.observe()? {
             self.deliver((local.lease, local.generation));
         }
         Ok(())
+    }
+
+    /// Keeps what was taken, unless that is done.
+    fn keep(&mut self) {
+        if !self.kept {
+            match self.data.keep(&self.taken) {
+                Ok(()) => self.kept = true,
+                Err(error) => tracing::error!(%error, "the desired set cannot be kept on the disk; it is tried again"),
+            }
+        }
+    }
+
+    /// What is left to do when the set was acted upon as a whole.
+    fn settle(&self, local: &[Local]) {
+        if let Some(desired) = self.taken.desired()
+            && let Err(error) = self.runner.keep_checkpoints(&kept(desired, local))
+        {
+            tracing::error!(%error, "the checkpoints of jobs that are over cannot be removed; it is tried again");
+        }
+        let generation = self.taken.generation();
+        self.acted.send_if_modified(|acted| std::mem::replace(acted, generation) != generation);
     }
 
     fn forget(&mut self, which: Which) -> io::Result<()> {
@@ -166,7 +191,7 @@ impl Agent {
         let call = async move {
             while let Err(error) = output::deliver(&link, which.0, &folder).await {
                 tracing::error!(lease.id = %which.0, %error, "the output of a lease cannot be read");
-                tokio::time::sleep(REPORT_EVERY).await;
+                tokio::time::sleep(TRY_EVERY).await;
             }
             // The loop is gone only when the agent is.
             let _ = news.send(News::Delivered(which)).await;
@@ -194,53 +219,4 @@ async fn poll(link: Link, mut after: i64, news: mpsc::Sender<News>) -> Infallibl
             Err(error) => tokio::time::sleep(patience.after(&error)).await,
         }
     }
-}
-
-/// Says what is seen, whenever it changes and at least every [`REPORT_EVERY`], for ever.
-async fn report(
-    link: Link,
-    runner: Arc<Runner>,
-    inventory: Inventory,
-    mut acted: watch::Receiver<i64>,
-    news: mpsc::Sender<News>,
-) -> Infallible {
-    let (mut patience, mut changed) = (Patience::new("report"), runner.changed());
-    loop {
-        // What changes from here on is said in the next report.
-        let generation = *acted.borrow_and_update();
-        changed.borrow_and_update();
-        let wait = match runner.observe() {
-            Ok(local) => match link.report(&seen(generation, &inventory, &local)).await {
-                Ok(answer) => {
-                    patience.rewarded();
-                    let which = |local: &Local| (local.lease, local.generation);
-                    let ended = local.iter().filter(|local| local.ended()).map(which).collect();
-                    let all = local.iter().map(which).collect();
-                    let _ = news.send(News::Reported { ended, all, answer }).await;
-                    None
-                }
-                Err(error) => Some(patience.after(&error)),
-            },
-            Err(error) => {
-                tracing::error!(%error, "the leases cannot be seen, so nothing is reported");
-                Some(REPORT_EVERY)
-            }
-        };
-        match wait {
-            Some(wait) => tokio::time::sleep(wait).await,
-            None => tokio::select! {
-                _ = acted.changed() => {}
-                _ = changed.changed() => {}
-                () = tokio::time::sleep(REPORT_EVERY) => {}
-            },
-        }
-    }
-}
-
-fn seen(generation: i64, inventory: &Inventory, local: &[Local]) -> Report {
-    let lease = |local: &Local| {
-        let phase = local.phase.clone()?;
-        Some(ObservedLease { lease: local.lease, generation: local.generation, phase })
-    };
-    Report { generation, inventory: inventory.clone(), leases: local.iter().filter_map(lease).collect() }
 }

@@ -9,7 +9,7 @@
 //! What it does not do yet: cores and memory of a job are given, not enforced, and jobs run as the agent's own user.
 //!
 //! The way of a lease: `link` brings what is desired → `state` takes it, unless it is older → `reconcile` compares it
-//! with the folders → `run` starts and ends → `link` reports, `output` delivers what the job wrote.
+//! with the folders → `run` starts and ends → `report` says what is seen, `output` delivers what the job wrote.
 
 pub mod agent;
 pub mod config;
@@ -20,5 +20,6 @@ pub mod output;
 pub mod patience;
 pub mod probe;
 pub mod reconcile;
+mod report;
 pub mod run;
 pub mod state;

@@ -20,7 +20,9 @@ use tracing_subscriber::EnvFilter;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(stderr().is_terminal()).with_writer(stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(stderr().is_terminal()).with_writer(stderr);
+    // A line that cannot be written, since the disk is full, is lost; to complain of it in the same place is a panic.
+    log.log_internal_errors(false).init();
     let outcome = match (cli.command, cli.settings) {
         (Some(Command::RunJob { folder }), _) => shim::keep(&folder),
         (None, Some(settings)) => serve(&settings),

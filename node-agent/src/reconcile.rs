@@ -2,11 +2,12 @@
 //!
 //! Owns: the comparison. Does not own: doing it. Invariants: the same input gives the same steps, and doing them twice
 //! harms nothing; a lease is forgotten only when it is no longer desired, the server has heard of its end and has its
-//! output; a card is never given to a lease while another one's processes may use it.
+//! output; a card is never given to a lease while another one's processes may use it, and a job is never started again
+//! while its earlier start may still run.
 
 use crate::state::Local;
 use agent_protocol::{Desired, DesiredLease};
-use domain::kernel::LeaseId;
+use domain::kernel::{JobId, LeaseId};
 use std::collections::BTreeSet;
 
 /// How long a lease has after TERM when the server does not say, in milliseconds.
@@ -91,11 +92,12 @@ fn stop(local: &Local, grace_ms: i64) -> Step {
 /// What is not here and whose cards are free.
 fn starting(desired: &Desired, local: &[Local]) -> Vec<Step> {
     let living = local.iter().filter(|local| !local.ended());
+    let jobs: BTreeSet<JobId> = living.clone().map(|local| local.job).collect();
     let mut held: BTreeSet<u32> = living.flat_map(|local| local.cards.iter().copied()).collect();
     let mut steps = Vec::new();
     for wanted in &desired.leases {
         let here = local.iter().any(|local| local.lease == wanted.lease);
-        if !here && wanted.work.cards.iter().all(|card| !held.contains(card)) {
+        if !here && !jobs.contains(&wanted.job) && wanted.work.cards.iter().all(|card| !held.contains(card)) {
             held.extend(&wanted.work.cards);
             steps.push(Step::Start(wanted.clone()));
         }
@@ -103,17 +105,28 @@ fn starting(desired: &Desired, local: &[Local]) -> Vec<Step> {
     steps
 }
 
+/// The jobs whose checkpoints stay: those that are not over, and those of which something may still run.
+pub fn kept(desired: &Desired, local: &[Local]) -> BTreeSet<JobId> {
+    let wanted = desired.leases.iter().map(|lease| lease.job);
+    let living = local.iter().filter(|local| !local.ended()).map(|local| local.job);
+    desired.jobs.iter().copied().chain(wanted).chain(living).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use agent_protocol::{Exit, Phase, Work};
     use chrono::DateTime;
-    use domain::kernel::{Id, JobId};
+    use domain::kernel::Id;
     use std::collections::BTreeMap;
     use uuid::Uuid;
 
     fn id(lease: u128) -> LeaseId {
         LeaseId::from_uuid(Uuid::from_u128(lease))
+    }
+
+    fn job(number: u128) -> JobId {
+        JobId::from_uuid(Uuid::from_u128(number))
     }
 
     fn wanted(lease: u128, generation: i64, cards: &[u32]) -> DesiredLease {
@@ -126,7 +139,7 @@ mod tests {
             memory_mib: 1,
             cards: cards.to_vec(),
         };
-        DesiredLease { lease: id(lease), generation, job: JobId::from_uuid(Uuid::nil()), work, stop_after_ms: None }
+        DesiredLease { lease: id(lease), generation, job: job(lease), work, stop_after_ms: None }
     }
 
     fn stopping(lease: u128, generation: i64, grace_ms: i64) -> DesiredLease {
@@ -135,7 +148,7 @@ mod tests {
 
     fn running(lease: u128, generation: i64, cards: &[u32]) -> Local {
         let phase = Some(Phase::Running { started_at: DateTime::UNIX_EPOCH });
-        Local { lease: id(lease), generation, cards: cards.to_vec(), phase }
+        Local { lease: id(lease), job: job(lease), generation, cards: cards.to_vec(), phase }
     }
 
     fn ended(lease: u128, generation: i64) -> Local {
@@ -152,7 +165,7 @@ mod tests {
 
     #[track_caller]
     fn expect(desired: &[DesiredLease], local: &[Local], heard: &Heard, expected: &[Step]) {
-        let desired = Desired { generation: 9, leases: desired.to_vec() };
+        let desired = Desired { generation: 9, leases: desired.to_vec(), jobs: vec![] };
         assert_eq!(steps(&desired, local, heard), expected);
     }
 
@@ -217,6 +230,19 @@ mod tests {
         expect(std::slice::from_ref(&new), &[running(1, 3, &[0])], &Heard::default(), &free);
         let twice = [wanted(1, 5, &[0]), wanted(2, 5, &[0])];
         expect(&twice, &[], &Heard::default(), &[Step::Start(twice[0].clone())]);
+    }
+
+    #[test]
+    fn a_job_is_not_started_again_before_its_earlier_start_has_ended() {
+        let again = DesiredLease { job: job(1), ..wanted(2, 5, &[]) };
+        expect(std::slice::from_ref(&again), &[running(1, 3, &[])], &Heard::default(), &[stop(1, GRACE_MS)]);
+        expect(std::slice::from_ref(&again), &[ended(1, 3)], &Heard::default(), &[Step::Start(again.clone())]);
+    }
+
+    #[test]
+    fn checkpoints_stay_until_the_job_is_over_and_none_of_it_runs() {
+        let desired = Desired { generation: 9, leases: vec![wanted(1, 3, &[])], jobs: vec![job(2)] };
+        assert_eq!(kept(&desired, &[running(3, 3, &[]), ended(4, 3)]), BTreeSet::from([job(1), job(2), job(3)]));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! Owns: the folder, its lock, `desired.json`. Does not own: the leases' folders (`run::Folder`). Invariants: one agent
 //! per folder; only the owner may look into it; a desired set that is older than the one taken is refused, also after a
-//! restart.
+//! restart; there is room for the next set also on a full disk, unless it is very large.
 
 use crate::durable;
 use agent_protocol::{Desired, Phase};
-use domain::kernel::LeaseId;
+use domain::kernel::{JobId, LeaseId};
 use std::{
     fs::{self, DirBuilder, File, Permissions, TryLockError},
     io,
@@ -14,6 +14,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The room that is reserved for the desired set, in bytes: that of some hundreds of leases.
+const DESIRED_BYTES: u64 = 256 * 1024;
 const OWNER_ONLY: u32 = 0o700;
 
 /// The agent's data folder, held by this process alone.
@@ -39,6 +41,7 @@ pub enum DataError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Local {
     pub lease: LeaseId,
+    pub job: JobId,
     pub generation: i64,
     /// The cards it holds, by their index.
     pub cards: Vec<u32>,
@@ -104,7 +107,11 @@ impl Data {
         }
         let lock = File::options().create(true).append(true).open(path.join("lock")).map_err(told)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path, _lock: lock }),
+            Ok(()) => {
+                let data = Self { path, _lock: lock };
+                data.reserve();
+                Ok(data)
+            }
             Err(TryLockError::WouldBlock) => Err(DataError::InUse(path)),
             Err(TryLockError::Error(error)) => Err(told(error)),
         }
@@ -126,7 +133,16 @@ impl Data {
 
     /// Keeps what was taken.
     pub fn keep(&self, taken: &Taken) -> io::Result<()> {
-        durable::write_json(&self.path.join("desired.json"), &taken.desired)
+        durable::write_json_in_reserve(&self.path.join("desired.json"), &taken.desired)?;
+        self.reserve();
+        Ok(())
+    }
+
+    /// An agent that finds the disk full has all the more to do.
+    fn reserve(&self) {
+        if let Err(error) = durable::reserve(&self.path.join("desired.json"), DESIRED_BYTES) {
+            tracing::warn!(%error, "no room can be reserved for the desired set");
+        }
     }
 }
 
@@ -135,7 +151,7 @@ mod tests {
     use super::*;
 
     fn generation(generation: i64) -> Desired {
-        Desired { generation, leases: Vec::new() }
+        Desired { generation, ..Desired::default() }
     }
 
     #[test]

@@ -6,11 +6,12 @@ mod fake;
 #[expect(dead_code, reason = "each test file uses a part of the room")]
 mod room;
 
-use agent_protocol::{DesiredLease, Exit, OUTPUT_CHUNK_BYTES_MAX, Phase};
+use agent_protocol::{DesiredLease, Exit, OUTPUT_CHUNK_BYTES_MAX, Phase, REPORT_LEASES_MAX};
 use fake::{Fake, TOKEN};
+use kashi_agent::run::{Ended, Folder};
 use room::{PATIENCE, PROGRAM, Room, shell, until, wanted};
 use rustix::process::{Pid, Signal, kill_process};
-use std::{fs, process::Stdio, time::Duration};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, process::Stdio, time::Duration};
 use tokio::{
     process::{Child, Command},
     time::{Instant, timeout},
@@ -188,6 +189,29 @@ async fn an_agent_that_ends_or_is_killed_leaves_its_jobs_and_finds_them_again() 
         assert_eq!(memory.output[&lease.lease], b"ready\n");
     });
     close(&fake, &room, &[&lease]).await;
+}
+
+#[tokio::test]
+async fn more_ends_than_a_report_takes_are_all_heard_and_forgotten() {
+    let (fake, room) = (Fake::new(), Room::new());
+    let leases: Vec<_> = (0..REPORT_LEASES_MAX + 20).map(|_| wanted(shell("true"))).collect();
+    for lease in &leases {
+        let folder = Folder::at(room.data.path().join("leases").join(lease.lease.to_string()));
+        folder.create(lease).unwrap();
+        folder.write_ended(&Ended::now(Exit::Stopped)).unwrap();
+    }
+    fs::set_permissions(room.data.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let _agent = agent(&fake, &room);
+    let all: BTreeSet<_> = leases.iter().map(|lease| lease.lease).collect();
+    fake.until(|memory| {
+        let said = memory.reports.iter().flat_map(|report| &report.leases);
+        said.map(|seen| seen.lease).collect::<BTreeSet<_>>() == all
+    })
+    .await;
+    fake.change(|memory| {
+        assert!(memory.reports.iter().all(|report| report.leases.len() <= REPORT_LEASES_MAX));
+    });
+    close(&fake, &room, &leases.iter().collect::<Vec<_>>()).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 mod room;
 
 use agent_protocol::{DesiredLease, Exit, Phase, Work};
-use room::{Room, exit, lives, local, output, says, shell, start, wanted, work};
+use room::{Room, exit, lives, local, output, says, shell, start, until, wanted, work};
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 use tokio::time::{Instant, timeout};
 
@@ -36,6 +36,23 @@ async fn times_are_in_order_and_to_the_millisecond() {
     };
     assert!(started_at <= ended_at);
     assert_eq!((started_at.timestamp_subsec_nanos() % 1_000_000, output_bytes), (0, 6));
+}
+
+#[tokio::test]
+async fn a_job_that_runs_is_marked_again_and_again() {
+    let room = Room::new();
+    let runner = room.runner();
+    let lease = start(&runner, work(&["sleep", "300"])).await;
+    let folder = runner.folder(lease);
+    until(|| folder.alive_ms() > 0).await;
+    let first = folder.alive_ms();
+    until(|| folder.alive_ms() > first).await;
+    runner.stop(lease, 0).unwrap();
+    exit(&runner, lease).await;
+    let Some(Phase::Ended { started_at: Some(started_at), ended_at, .. }) = local(&runner, lease).unwrap().phase else {
+        panic!("it started and ended");
+    };
+    assert!((ended_at - started_at).num_milliseconds() >= folder.alive_ms());
 }
 
 #[tokio::test]
@@ -120,6 +137,7 @@ async fn it_finds_a_clean_environment_and_its_folder() {
     let said = String::from_utf8(output(&runner, lease)).unwrap();
     let folder = runner.folder(lease);
     let path = folder.path().display();
+    let checkpoints = folder.checkpoints(folder.wanted().unwrap().unwrap().job);
     let mut lines = said.lines();
     assert_eq!(lines.next().unwrap(), format!("{path}/work"));
     for line in [
@@ -128,6 +146,7 @@ async fn it_finds_a_clean_environment_and_its_folder() {
         format!("HOME={path}/work"),
         format!("TMPDIR={path}/tmp"),
         format!("KASHI_OUTPUT_DIR={path}/results"),
+        format!("KASHI_CHECKPOINT_DIR={}", checkpoints.display()),
         format!("KASHI_LEASE={lease}"),
         "KASHI_CARDS=0,3".into(),
         "CUDA_VISIBLE_DEVICES=0,3".into(),
@@ -179,10 +198,13 @@ async fn what_cannot_start_says_why() {
         (elsewhere(plain.to_str().unwrap()), "is not there"),
         (elsewhere("a\0b"), "NUL"),
         (Work { time_limit_s: Some(0), ..shell("true") }, "time limit"),
+        (work(&[&"\u{1}".repeat(100_000)]), "could not be started"),
     ] {
         let lease = start(&runner, work).await;
         let Exit::NotStarted { reason: said } = exit(&runner, lease).await else { panic!("it started: {reason}") };
-        assert!(said.contains(reason), "{said:?} does not say {reason:?}");
+        let length = said.chars().count();
+        assert!(length <= 1000, "a reason of {length} characters");
+        assert!(length == 1000 || said.contains(reason), "{said:?} does not say {reason:?}");
         let Some(Phase::Ended { started_at, .. }) = local(&runner, lease).unwrap().phase else { panic!("it ended") };
         assert_eq!(started_at, None);
     }

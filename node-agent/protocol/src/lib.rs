@@ -2,8 +2,9 @@
 //!
 //! Owns: the shapes of both directions. Does not own: how the agent runs work, what the server decides.
 //! Invariants: level-triggered both ways. The server sends the node's whole desired set with a generation that only
-//! grows; the agent refuses an older one. The agent sends its whole observed set; saying it twice, late or in another
-//! order changes nothing. Fields are only added, with defaults.
+//! grows; the agent refuses an older one. The agent sends what it observes, lease by lease, again and again; saying it
+//! twice, late or in another order changes nothing, and what a report leaves out means nothing. Fields are only added,
+//! with defaults.
 //!
 //! | call | body | answer |
 //! |---|---|---|
@@ -24,6 +25,9 @@ use std::collections::BTreeMap;
 pub const POLL_MAX_S: u64 = 25;
 /// The most bytes of output in one call.
 pub const OUTPUT_CHUNK_BYTES_MAX: usize = 256 * 1024;
+/// The most leases in one report of an agent, so that it stays well below what a server takes in one body. A server takes
+/// as many as come.
+pub const REPORT_LEASES_MAX: usize = 100;
 
 /// A machine asks to join a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +55,9 @@ pub struct Desired {
     /// Only grows. A position of the log.
     pub generation: i64,
     pub leases: Vec<DesiredLease>,
+    /// The jobs that have been placed here and are not over: what they keep on the node for a later start stays.
+    #[serde(default)]
+    pub jobs: Vec<JobId>,
 }
 
 /// One lease that the node holds. A lease that is no longer here is over: what still runs of it is ended.
@@ -93,7 +100,8 @@ pub struct Report {
     /// The newest desired generation that the agent has taken.
     pub generation: i64,
     pub inventory: Inventory,
-    /// Every lease that the agent knows and that the server has not been seen to have forgotten.
+    /// The leases that the agent knows and that the server has not been seen to have forgotten, at most
+    /// [`REPORT_LEASES_MAX`] of them: more take turns.
     pub leases: Vec<ObservedLease>,
 }
 

@@ -44,14 +44,15 @@ pub fn of_lease(lease: LeaseId, session: Option<Pid>) -> Vec<Process> {
     other.filter_map(|pid| belonging(pid, session, &mark)).collect()
 }
 
-/// Kills all processes of a lease that has no keeper any more, and waits until none is left.
-pub async fn end_all(lease: LeaseId) {
-    let mut pause = Pause::new();
+/// Kills all processes of a lease that has no keeper any more, and waits until none is left. Whether there was any.
+pub async fn end_all(lease: LeaseId) -> bool {
+    let (mut pause, mut found) = (Pause::new(), false);
     loop {
         let left = of_lease(lease, None);
         if left.is_empty() {
-            return;
+            return found;
         }
+        found = true;
         signal(&left, Signal::KILL);
         tokio::time::sleep(pause.next()).await;
     }

@@ -83,6 +83,7 @@ fn environment(wanted: &DesiredLease, folder: &Folder) -> BTreeMap<String, Strin
         ("KASHI_LEASE", wanted.lease.to_string()),
         ("KASHI_CARDS", cards.clone()),
         ("KASHI_OUTPUT_DIR", text(folder.results())),
+        ("KASHI_CHECKPOINT_DIR", text(folder.checkpoints(wanted.job))),
         ("CUDA_VISIBLE_DEVICES", cards.clone()),
         ("ASCEND_RT_VISIBLE_DEVICES", cards),
     ];

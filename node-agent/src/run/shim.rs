@@ -3,10 +3,13 @@
 //! Owns: starting the job, its time limit, ending it, its exit. Does not own: whether it should run. Invariants: the
 //! job is said to have ended only when none of its processes is left; a stop that was asked for at any moment, also
 //! before the start, is heard; whatever happens is written down, or the keeper ends without a word and the agent sees
-//! that.
+//! that; an end that was seen is kept in mind until it is on the disk, however long that takes; as long as the job runs,
+//! a mark on the disk says so.
 
 use super::{
-    Folder, Started, folder,
+    Ended, Folder, Moment, Started,
+    clock::Stopwatch,
+    folder::not_started,
     group::{self, Pause, of_lease, signal},
     launch,
 };
@@ -20,6 +23,8 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::Path,
     process::ExitStatus,
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread,
     time::Duration,
 };
 use tokio::{
@@ -27,6 +32,11 @@ use tokio::{
     signal::unix::{Signal as Signals, SignalKind, signal as signals},
     time::{Instant, sleep, sleep_until},
 };
+
+/// How often the mark of a running job is renewed: what is not billed at most where the machine goes down.
+const MARK_EVERY: Duration = Duration::from_secs(3);
+/// How often an end that cannot be written is tried again.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
 
 /// Keeps the job in this folder, from its start to its end.
 pub fn keep(path: &Path) -> anyhow::Result<()> {
@@ -37,15 +47,30 @@ pub fn keep(path: &Path) -> anyhow::Result<()> {
     runtime.block_on(async {
         // From here on a TERM is heard; the agent sends none before it can read `started.json`.
         let terms = signals(SignalKind::terminate())?;
-        let exit = match start(&folder, &wanted) {
+        let ended = match start(&folder, &wanted) {
             Ok(Some(child)) => Job { folder: &folder, wanted: &wanted, child, terms }.live().await?,
-            Ok(None) => Exit::Stopped,
-            Err(reason) => Exit::NotStarted { reason },
+            Ok(None) => Ended::now(Exit::Stopped),
+            Err(reason) => Ended::now(not_started(&reason)),
         };
-        folder.write_ended(exit)?;
+        write(&folder, &ended).await;
         say_ready();
         Ok(())
     })
+}
+
+/// Returns when the end is on the disk, or its folder is not.
+async fn write(folder: &Folder, ended: &Ended) {
+    let mut told = false;
+    while let Err(error) = folder.write_ended(ended) {
+        if !folder.path().exists() {
+            return;
+        }
+        if !told {
+            tracing::error!(%error, "the end of the job cannot be written; it is tried again");
+        }
+        told = true;
+        sleep(WRITE_EVERY).await;
+    }
 }
 
 /// A job that was started.
@@ -71,22 +96,43 @@ fn say_ready() {
     let _ = pipe.write_all(b"\n").and_then(|()| pipe.flush());
 }
 
+/// Marks that the job runs, until what it answers is dropped. On a thread of its own: a slow disk keeps back no signal.
+fn mark(folder: &Folder, watch: Stopwatch) -> Sender<()> {
+    let (alive, over) = mpsc::channel();
+    let folder = folder.clone();
+    thread::spawn(move || {
+        let mut told = false;
+        while over.recv_timeout(MARK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            if let Err(error) = folder.write_alive(watch.ms())
+                && !std::mem::replace(&mut told, true)
+            {
+                tracing::warn!(%error, "the mark of a job that runs cannot be renewed; it is tried again");
+            }
+        }
+    });
+    alive
+}
+
 impl Job<'_> {
-    async fn live(mut self) -> anyhow::Result<Exit> {
+    async fn live(mut self) -> anyhow::Result<Ended> {
         let group = self.child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         let pid = group.context("a process that was just started has an id")?;
-        let started = Started { pid: pid.as_raw_pid(), keeper: getpid().as_raw_pid(), started_at: folder::now() };
+        let watch = Stopwatch::start();
+        let (started_at, since) = (watch.started_at, Some(Moment::now()));
+        let started = Started { pid: pid.as_raw_pid(), keeper: getpid().as_raw_pid(), started_at, since };
         if let Err(error) = self.folder.write_started(&started) {
             self.end(pid, Duration::ZERO).await?;
             let reason = format!("it was ended at once, for the node cannot keep a record of it: {error}");
-            return Ok(Exit::NotStarted { reason });
+            return Ok(Ended { ended_at: started_at, exit: not_started(&reason) });
         }
         say_ready();
+        let alive = mark(self.folder, watch);
         let limit = self.wanted.work.time_limit_s.map(|limit| u64::try_from(limit).unwrap_or(0));
         // A limit beyond what a clock can hold is none.
         let limit = limit.and_then(|limit| Instant::now().checked_add(Duration::from_secs(limit)));
         // A stop that was asked for before `started.json` could be read came without a signal.
-        let asked = self.folder.stop()?.is_some();
+        // Where it cannot be read, the agent asks again.
+        let asked = self.folder.stop().is_ok_and(|stop| stop.is_some());
         let (exit, grace) = tokio::select! {
             biased;
             status = self.child.wait() => (exit(status?), Duration::ZERO),
@@ -95,11 +141,12 @@ impl Job<'_> {
             () = at(limit) => (Exit::TimedOut, milliseconds(GRACE_MS)),
         };
         self.end(pid, grace).await?;
-        Ok(exit)
+        drop(alive);
+        Ok(Ended { ended_at: watch.at(), exit })
     }
 
-    /// What a TERM means: the agent writes `stop.json` before it sends one; another sender, such as the machine going
-    /// down, does not.
+    /// What a TERM means: the agent writes `stop.json` before it sends one, if the disk lets it; another sender, such as
+    /// the machine going down, does not.
     fn told(&self) -> Exit {
         match self.folder.stop() {
             Ok(Some(_)) => Exit::Stopped,

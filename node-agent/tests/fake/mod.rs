@@ -103,7 +103,8 @@ impl Fake {
     /// Wants these leases from now on.
     pub(crate) fn want(&self, leases: &[DesiredLease]) -> i64 {
         self.change(|memory| {
-            memory.desired = Desired { generation: memory.desired.generation + 1, leases: leases.to_vec() };
+            let jobs = leases.iter().map(|lease| lease.job).collect();
+            memory.desired = Desired { generation: memory.desired.generation + 1, leases: leases.to_vec(), jobs };
             memory.desired.generation
         })
     }
