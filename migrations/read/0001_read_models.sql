@@ -5,13 +5,24 @@ create table checkpoints (projection text primary key, checkpoint bigint not nul
 create table tenants (
     id text primary key,
     name text not null,
+    kind text not null,
     parent text,
+    suspended text,
     contract text,
     customer text,
     book text,
     zone text,
     currency text
 );
+
+-- Each node with each node above it and with itself.
+create table tenant_tree (
+    node text not null,
+    below text not null,
+    distance bigint not null,
+    primary key (node, below)
+);
+create index tenant_tree_upwards on tenant_tree (below, distance);
 
 create table members (
     id text primary key,
@@ -20,6 +31,18 @@ create table members (
     roles text not null,
     locked boolean not null
 );
+
+-- The only table with personal data in clear; blank where it was erased. The index is a keyed digest.
+create table member_profiles (
+    id text primary key,
+    tenant text not null,
+    name text,
+    email text,
+    phone text,
+    email_index text,
+    erased_at bigint
+);
+create index member_profiles_by_email on member_profiles (email_index);
 
 create table api_keys (
     id text primary key,
@@ -71,17 +94,17 @@ create index orders_in_order on orders (position);
 create table quotas (
     tenant text not null,
     resource text not null,
-    ceiling_milli bigint not null,
+    ceiling_milli bigint,
     primary key (tenant, resource)
 );
 create table quota_holds (
+    holder text primary key,
     tenant text not null,
     resource text not null,
-    holder text not null,
     kind text not null,
-    milli bigint not null,
-    primary key (tenant, resource, holder)
+    milli bigint not null
 );
+create index quota_holds_of_tenant on quota_holds (tenant, resource);
 
 create table jobs (
     id text primary key,
@@ -99,6 +122,7 @@ create table jobs (
     node text,
     cards text,
     cancel_requested boolean not null,
+    restarts bigint not null default 0,
     submitted_at bigint not null,
     started_at bigint,
     ended_at bigint
@@ -118,6 +142,8 @@ create table nodes (
     simulated boolean not null,
     draining boolean not null,
     drain_reason text,
+    lost_reason text,
+    alive_until bigint,
     platform text not null,
     agent text not null
 );

@@ -5,6 +5,21 @@
 
 use crate::{Db, Error, Result, Tx};
 
+/// Takes a projection's checkpoint until this transaction ends, and says where it is (0 before the first event):
+/// another process that folds the same projection waits, and then sees where this one came to.
+pub async fn claim(tx: &mut Tx, projection: &'static str) -> Result<i64> {
+    let (position,) = tx
+        .sql(
+            "insert into checkpoints (projection, checkpoint) values ($1, 0)
+             on conflict (projection) do update set checkpoint = checkpoints.checkpoint
+             returning checkpoint",
+        )
+        .bind(projection)
+        .one::<(i64,)>()
+        .await?;
+    Ok(position)
+}
+
 /// Moves a projection's checkpoint forward, in the transaction that applies the events up to this position.
 ///
 /// Refuses to move it back or to leave it, so an event that comes twice, or to two projectors, is applied once.

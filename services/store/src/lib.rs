@@ -1,8 +1,9 @@
 //! SQLite and PostgreSQL behind one portable SQL text.
 //!
-//! Owns: the pool (`Db`), transactions (`Tx`), statements (`Query`), many rows at once (`Cell`), pages, checkpoints, and
-//! the column types that let one struct be the SQL row, the GraphQL object and the REST schema. Does not own: any table,
-//! nor any migration; each crate that has tables embeds its own (`sqlx::migrate!`) and passes them to `Db::open`.
+//! Owns: where databases are (`Home`), the pool (`Db`), transactions (`Tx`), statements (`Query`), many rows at once
+//! (`Cell`), pages, checkpoints, and the column types that let one struct be the SQL row, the GraphQL object and the
+//! REST schema. Does not own: any table, nor any migration; each crate that has tables embeds its own
+//! (`sqlx::migrate!`) and passes them to `Db::open`.
 //!
 //! Invariants: one text for both engines; what an engine does alone is written here and nowhere else. A state that is
 //! kept as text (an enum of a row) is written `snake_case` in SQL and REST and by GraphQL's own custom (`SNAKE_CASE`).
@@ -13,18 +14,20 @@
 mod checkpoint;
 mod column;
 mod db;
+mod home;
 mod insert;
 mod page;
 mod query;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use checkpoint::{checkpoint, checkpoint_of};
+pub use checkpoint::{checkpoint, checkpoint_of, claim};
 pub use column::{
     Amount, CommandId, ContractId, Currency, CustomerId, EventId, Id, JobId, KeyId, LeaseId, MemberId, Month, NodeId,
     OrderId, PoolId, PriceBookId, ProductId, Resource, StatementId, TenantId, Time, Zone,
 };
 pub use db::{Db, Engine, Tx};
+pub use home::Home;
 pub use insert::Cell;
 pub use page::{Keyset, PAGE_DEFAULT, PAGE_MAX, Page, Slice};
 pub use query::{Bind, Query, Row};
@@ -50,6 +53,28 @@ pub enum Error {
     /// An event was applied that this projection already has.
     #[error("projection `{0}` is already at this position or past it")]
     AlreadyApplied(&'static str),
+}
+
+/// Of SQLite: busy, locked, an input or output error, and a full disk.
+const SQLITE_MAY_PASS: &[u32] = &[5, 6, 10, 13];
+/// Of PostgreSQL, the classes of: connections, rolled back for another's sake, short of resources, an operator's doing.
+const POSTGRES_MAY_PASS: &[&str] = &["08", "40", "53", "57"];
+
+impl Error {
+    /// Whether it is the database's state and not what was asked of it: the same may succeed later.
+    pub fn may_pass(&self) -> bool {
+        let Self::Sql(error) = self else { return false };
+        let away = matches!(
+            error,
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed
+        );
+        let code = error.as_database_error().and_then(|error| error.code());
+        away || code.is_some_and(|code| match code.parse::<u32>() {
+            // An extended code has the code itself in its last byte; those of PostgreSQL have five places.
+            Ok(number) if code.len() < 5 => SQLITE_MAY_PASS.contains(&(number & 0xff)),
+            Ok(_) | Err(_) => POSTGRES_MAY_PASS.iter().any(|class| code.starts_with(class)),
+        })
+    }
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -18,7 +18,7 @@ type Statement<DB> = query::Query<'static, DB, <DB as Database>::Arguments>;
 
 /// Any connection of the pool, or the one of a transaction.
 pub(crate) enum Target<'c, DB: Database> {
-    Pools { read: &'c Pool<DB>, write: &'c Pool<DB> },
+    Pools { read: Pool<DB>, write: Pool<DB> },
     Connection(&'c mut DB::Connection),
 }
 
@@ -34,9 +34,15 @@ impl<T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unp
 macro_rules! on_either {
     ($query:expr, $pool:ident, |$statement:ident, $target:ident| $run:expr) => {
         match $query.0 {
-            On::Sqlite($statement, Target::Pools { $pool: $target, .. }) => $run,
+            On::Sqlite($statement, Target::Pools { $pool: pool, .. }) => {
+                let $target = &pool;
+                $run
+            }
             On::Sqlite($statement, Target::Connection($target)) => $run,
-            On::Postgres($statement, Target::Pools { $pool: $target, .. }) => $run,
+            On::Postgres($statement, Target::Pools { $pool: pool, .. }) => {
+                let $target = &pool;
+                $run
+            }
             On::Postgres($statement, Target::Connection($target)) => $run,
         }
     };
