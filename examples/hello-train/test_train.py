@@ -126,9 +126,19 @@ class Resumes(InAFolder):
         self.assertIn("skipped step-00000005.json: it was made with seed 1, this run has 2", lines)
 
 
+class Starts(InAFolder):
+    def test_in_the_jobs_own_checkpoint_folder_before_any_other(self):
+        folders = {"KASHI_CHECKPOINT_DIR": self.in_folder("kept"), "KASHI_OUTPUT_DIR": self.in_folder("results")}
+        command = [sys.executable, PROGRAM, "--steps", "2"]
+        for said in ("start seed 7", "resumed from step-00000002.json"):
+            out = subprocess.run(command, env={**os.environ, **folders}, stdout=subprocess.PIPE, text=True, check=True)
+            self.assertTrue(any(line.startswith(said) for line in out.stdout.splitlines()), out.stdout)
+        self.assertFalse(os.path.exists(folders["KASHI_OUTPUT_DIR"]))
+
+
 class Ends(InAFolder):
     def test_on_sigterm_with_a_checkpoint_that_resumes_exactly(self):
-        environment = {**os.environ, "KASHI_OUTPUT_DIR": self.folder}
+        environment = {**os.environ, "KASHI_CHECKPOINT_DIR": "", "KASHI_OUTPUT_DIR": self.folder}
         command = [sys.executable, PROGRAM, "--steps", "100000", "--every", "5"]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
             # A program that ignores the signal is killed, so that the test fails instead of hanging.

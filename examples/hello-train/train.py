@@ -241,8 +241,8 @@ def options(arguments):
     parser.add_argument("--seed", type=int, default=7, help="decides weights and pictures (default %(default)s)")
     parser.add_argument(
         "--checkpoint-dir",
-        default=os.environ.get("KASHI_OUTPUT_DIR") or "checkpoints",
-        help="where checkpoints and result.json go (default $KASHI_OUTPUT_DIR, or ./checkpoints)",
+        default=os.environ.get("KASHI_CHECKPOINT_DIR") or os.environ.get("KASHI_OUTPUT_DIR") or "checkpoints",
+        help="where checkpoints and result.json go (default $KASHI_CHECKPOINT_DIR, $KASHI_OUTPUT_DIR or ./checkpoints)",
     )
     return parser.parse_args(arguments)
 

@@ -1,5 +1,6 @@
 //! Charges: what each reading of a meter came to. Table `charges`.
 
+use crate::Whose;
 use domain::Event;
 use domain::billing::ledger;
 use domain::billing::statement::{ledger_of, statement_of};
@@ -84,22 +85,28 @@ pub(crate) fn statement(stored: &Recorded) -> Option<StatementId> {
     Some(Id(statement_of(customer, month)))
 }
 
-/// The charges of a line, in the order of the log.
-pub async fn of_line(
-    db: &Db,
-    statement: StatementId,
-    sku: &str,
-    price_version: i64,
-    page: &Page,
-) -> Result<Slice<Charge>> {
+/// The line of a statement that charges are on.
+#[derive(Debug, Clone, Copy)]
+pub struct OnLine<'a> {
+    pub statement: StatementId,
+    pub sku: &'a str,
+    pub price_version: i64,
+}
+
+/// The charges of a line that are of these tenants, in the order of the log.
+pub async fn of_line(db: &Db, whose: Whose, line: OnLine<'_>, page: &Page) -> Result<Slice<Charge>> {
     let rows = db
         .sql(
-            "select * from charges where statement = $1 and sku = $2 and price_version = $3 and position > $4
-             order by position limit $5",
+            "select * from charges
+             where (tenant = $1 or $1 is null or tenant in (select below from tenant_tree where node = $2))
+               and statement = $3 and sku = $4 and price_version = $5 and position > $6
+             order by position limit $7",
         )
-        .bind(statement)
-        .bind(sku.to_owned())
-        .bind(price_version)
+        .bind(whose.one())
+        .bind(whose.top())
+        .bind(line.statement)
+        .bind(line.sku.to_owned())
+        .bind(line.price_version)
         .bind(page.after_or(0_i64)?)
         .bind(page.limit())
         .all()

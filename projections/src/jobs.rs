@@ -1,5 +1,6 @@
 //! Jobs as the tenant and the portal see them. Table `jobs`.
 
+use crate::Whose;
 use domain::Event;
 use domain::allocation::job::{self, Outcome, Refusal};
 use domain::kernel::{MILLI, Recorded, money};
@@ -30,7 +31,7 @@ pub struct Job {
     pub detail: Option<String>,
     /// The process's own exit code.
     pub exit_code: Option<i64>,
-    /// The right under which it runs.
+    /// The right under which it runs, or last ran.
     pub lease: Option<LeaseId>,
     /// Where it runs.
     pub node: Option<NodeId>,
@@ -38,6 +39,8 @@ pub struct Job {
     pub cards: Option<String>,
     /// Whether its end was asked for.
     pub cancel_requested: bool,
+    /// How often it was started again after it was lost with its node.
+    pub restarts: i64,
     /// When it was submitted.
     pub submitted_at: Time,
     /// When its process started, by the node's clock.
@@ -119,6 +122,17 @@ pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> 
             .bind(id)
             .bind(true)
             .bind(reason.clone()),
+        job::Event::Requeued { outcome, restarts_left, .. } => {
+            let why = ending(outcome).2.unwrap_or_default();
+            tx.sql(
+                "update jobs set status = $2, detail = $3, node = null, cards = null, started_at = null,
+                                 restarts = restarts + 1
+                 where id = $1",
+            )
+            .bind(id)
+            .bind(JobStatus::Queued)
+            .bind(format!("{why}; it starts again, {restarts_left} more restarts are left"))
+        }
         job::Event::Ended { outcome, at } => {
             let (status, code, detail) = ending(outcome);
             tx.sql("update jobs set status = $2, exit_code = $3, detail = coalesce($4, detail), ended_at = $5 where id = $1")
@@ -173,6 +187,7 @@ fn ending(outcome: &Outcome) -> (JobStatus, Option<i64>, Option<String>) {
         Outcome::Vanished => {
             (JobStatus::Failed, None, Some("it is gone from its node and nobody saw how it ended".into()))
         }
+        Outcome::Lost => (JobStatus::Failed, None, Some("lost: its node was not heard of any more".into())),
         Outcome::Refused { reason } => (JobStatus::Refused, None, Some(refusal(reason))),
     }
 }
@@ -193,14 +208,17 @@ fn refusal(reason: &Refusal) -> String {
     }
 }
 
-/// A tenant's jobs, or all, newest first; those that have ended only if `ended`.
-pub async fn of_tenant(db: &Db, tenant: Option<TenantId>, ended: bool, page: &Page) -> Result<Slice<Job>> {
+/// The jobs of these tenants, newest first; those that have ended only if `ended`.
+pub async fn of(db: &Db, whose: Whose, ended: bool, page: &Page) -> Result<Slice<Job>> {
     let rows = db
         .sql(
-            "select * from jobs where (tenant = $1 or $1 is null) and position < $2 and (ended_at is null or $3)
-             order by position desc limit $4",
+            "select * from jobs
+             where (tenant = $1 or $1 is null or tenant in (select below from tenant_tree where node = $2))
+               and position < $3 and (ended_at is null or $4)
+             order by position desc limit $5",
         )
-        .bind(tenant)
+        .bind(whose.one())
+        .bind(whose.top())
         .bind(page.after_or(i64::MAX)?)
         .bind(ended)
         .bind(page.limit())

@@ -14,12 +14,16 @@ pub mod meters;
 pub mod nodes;
 pub mod orders;
 pub mod prices;
+pub mod profiles;
 pub mod quotas;
 pub mod statements;
 pub mod tenants;
 pub mod wallets;
+mod whose;
 
 pub use digest::digest;
+pub use profiles::Opener;
+pub use whose::Whose;
 
 use domain::Event;
 use domain::kernel::Recorded;
@@ -29,13 +33,23 @@ use store::{Result, Tx};
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations/read");
 
 macro_rules! projections {
-    ($($name:ident: [$($table:literal),+];)+) => {
+    (opening { $($opening:ident: [$($kept:literal),+];)+ } $($name:ident: [$($table:literal),+];)+) => {
         /// Every projection by name, with its tables.
-        pub const ALL: &[(&str, &[&str])] = &[$((stringify!($name), &[$($table),+]),)+];
+        pub const ALL: &[(&str, &[&str])] = &[
+            $((stringify!($opening), &[$($kept),+]),)+
+            $((stringify!($name), &[$($table),+]),)+
+        ];
 
-        /// Applies one event to the projection of this name.
-        pub async fn apply(name: &str, tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> {
+        /// Applies one event to the projection of this name. Personal data is opened with `open`.
+        pub async fn apply(
+            name: &str,
+            tx: &mut Tx,
+            stored: &Recorded,
+            event: &Event,
+            open: &Opener,
+        ) -> Result<()> {
             match name {
+                $(stringify!($opening) => $opening::apply(tx, stored, event, open).await,)+
                 $(stringify!($name) => $name::apply(tx, stored, event).await,)+
                 _ => Ok(()),
             }
@@ -44,6 +58,9 @@ macro_rules! projections {
 }
 
 projections! {
+    opening {
+        profiles: ["member_profiles"];
+    }
     api_keys: ["api_keys"];
     charges: ["charges"];
     jobs: ["jobs"];
@@ -55,6 +72,6 @@ projections! {
     prices: ["products", "prices", "price_books"];
     quotas: ["quotas", "quota_holds"];
     statements: ["statements", "statement_lines"];
-    tenants: ["tenants"];
+    tenants: ["tenants", "tenant_tree"];
     wallets: ["wallets", "wallet_holds"];
 }

@@ -1,10 +1,11 @@
 //! Nodes with what they have and what is in use, and their pools. Tables `nodes`, `pools`.
 
+use chrono::{DateTime, Utc};
 use domain::Event;
 use domain::kernel::Recorded;
 use domain::pools::{Inventory, node, pool};
 use std::collections::BTreeMap;
-use store::{Db, Id, Keyset, NodeId, Page, PoolId, Result, Slice, Tx};
+use store::{Db, Id, Keyset, NodeId, Page, PoolId, Result, Slice, Time, Tx};
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow, serde::Serialize, async_graphql::SimpleObject, utoipa::ToSchema)]
@@ -29,6 +30,10 @@ pub struct Node {
     pub draining: bool,
     /// Why it takes none.
     pub drain_reason: Option<String>,
+    /// Why it was given up, where it was not heard of since.
+    pub lost_reason: Option<String>,
+    /// The last proof of its life before that; its work counts up to then.
+    pub alive_until: Option<Time>,
     /// Its system.
     pub platform: String,
     /// The version of its agent.
@@ -82,6 +87,10 @@ pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> 
         Event::Node(node::Event::InventoryReported { inventory }) => take_stock(tx, id, inventory).await?,
         Event::Node(node::Event::Drained { reason, .. }) => drain(tx, id, Some(reason.clone())).await?,
         Event::Node(node::Event::Resumed { .. }) => drain(tx, id, None).await?,
+        Event::Node(node::Event::Lost { reason, alive_until, .. }) => {
+            lose(tx, id, Some((reason, *alive_until))).await?
+        }
+        Event::Node(node::Event::Returned { .. }) => lose(tx, id, None).await?,
         _ => {}
     }
     Ok(())
@@ -116,6 +125,16 @@ async fn drain(tx: &mut Tx, id: String, reason: Option<String>) -> Result<()> {
         .bind(id)
         .bind(reason.is_some())
         .bind(reason)
+        .run()
+        .await?;
+    Ok(())
+}
+
+async fn lose(tx: &mut Tx, id: String, lost: Option<(&String, DateTime<Utc>)>) -> Result<()> {
+    tx.sql("update nodes set lost_reason = $2, alive_until = $3 where id = $1")
+        .bind(id)
+        .bind(lost.map(|(reason, _)| reason.clone()))
+        .bind(lost.map(|(_, alive_until)| Time::from(alive_until)))
         .run()
         .await?;
     Ok(())

@@ -1,5 +1,6 @@
 //! Orders as the tenant and the portal see them. Table `orders`.
 
+use crate::Whose;
 use domain::Event;
 use domain::kernel::{MILLI, Recorded};
 use domain::ordering::order;
@@ -74,9 +75,11 @@ pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> 
         order::Event::Approved { by } => (OrderStatus::Approved, Some(*by), None),
         order::Event::Rejected { by, reason } => (OrderStatus::Rejected, Some(*by), Some(reason.clone())),
         order::Event::Activated => (OrderStatus::Active, None, None),
-        order::Event::Refused { wanted_milli, free_milli } => {
+        order::Event::Refused { wanted_milli, free_milli, node } => {
             let reason = format!("quota: {} wanted, {} free", units(wanted_milli), units(free_milli));
-            (OrderStatus::Refused, None, Some(reason))
+            let above = node.filter(|node| *node != stored.meta.tenant);
+            let whose = above.map(|node| format!(" under the ceiling of {node}")).unwrap_or_default();
+            (OrderStatus::Refused, None, Some(reason + &whose))
         }
         order::Event::ReturnRequested { .. } => (OrderStatus::Returning, None, None),
         order::Event::Returned => (OrderStatus::Returned, None, None),
@@ -122,11 +125,17 @@ async fn request(tx: &mut Tx, stored: &Recorded, by: MemberId, terms: &order::Te
     Ok(())
 }
 
-/// A tenant's orders, or all, newest first.
-pub async fn of_tenant(db: &Db, tenant: Option<TenantId>, page: &Page) -> Result<Slice<Order>> {
+/// The orders of these tenants, newest first.
+pub async fn of(db: &Db, whose: Whose, page: &Page) -> Result<Slice<Order>> {
     let rows = db
-        .sql("select * from orders where (tenant = $1 or $1 is null) and position < $2 order by position desc limit $3")
-        .bind(tenant)
+        .sql(
+            "select * from orders
+             where (tenant = $1 or $1 is null or tenant in (select below from tenant_tree where node = $2))
+               and position < $3
+             order by position desc limit $4",
+        )
+        .bind(whose.one())
+        .bind(whose.top())
         .bind(page.after_or(i64::MAX)?)
         .bind(page.limit())
         .all()

@@ -1,5 +1,6 @@
 //! Statements (账单) and their lines; a draft shows the open ledger. Tables `statements`, `statement_lines`.
 
+use crate::Whose;
 use crate::charges::statement as statement_of;
 use domain::Event;
 use domain::billing::ledger::{self, Charge};
@@ -97,7 +98,7 @@ pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> 
             of_statement(tx, stored, event).await
         }
         Event::Ledger(event) => match statement_of(stored) {
-            Some(statement) => of_ledger(tx, stored, statement, event).await,
+            Some(statement) => of_ledger(tx, statement, event).await,
             None => Ok(()),
         },
         _ => Ok(()),
@@ -116,7 +117,7 @@ async fn of_statement(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<(
     Ok(())
 }
 
-async fn of_ledger(tx: &mut Tx, stored: &Recorded, statement: StatementId, event: &ledger::Event) -> Result<()> {
+async fn of_ledger(tx: &mut Tx, statement: StatementId, event: &ledger::Event) -> Result<()> {
     let change = match event {
         ledger::Event::Opened(heading) => tx
             .sql(
@@ -131,7 +132,7 @@ async fn of_ledger(tx: &mut Tx, stored: &Recorded, statement: StatementId, event
             .bind(Currency(heading.currency))
             .bind(StatementStatus::Draft)
             .bind(false),
-        ledger::Event::Charged { charge, .. } => return add(tx, Id(stored.meta.tenant), statement, charge).await,
+        ledger::Event::Charged { charge, .. } => return add(tx, statement, charge).await,
         ledger::Event::Unrated(_) => {
             tx.sql("update statements set unrated = unrated + 1 where id = $1").bind(statement)
         }
@@ -144,8 +145,8 @@ async fn of_ledger(tx: &mut Tx, stored: &Recorded, statement: StatementId, event
     Ok(())
 }
 
-/// Adds a charge to its line; the amount is the price applied to the whole sum.
-async fn add(tx: &mut Tx, tenant: TenantId, statement: StatementId, charge: &Charge) -> Result<()> {
+/// Adds a charge to its line, which is of the statement's tenant; the amount is the price applied to the whole sum.
+async fn add(tx: &mut Tx, statement: StatementId, charge: &Charge) -> Result<()> {
     let row: Option<(i64,)> = tx
         .sql(
             "select quantity from statement_lines
@@ -168,12 +169,11 @@ async fn add(tx: &mut Tx, tenant: TenantId, statement: StatementId, charge: &Cha
     tx.sql(
         "insert into statement_lines (statement, tenant, sku, book, price_version, unit, price, quantity, hours, amount,
                                       shown)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         values ($1, (select tenant from statements where id = $1), $2, $3, $4, $5, $6, $7, $8, $9, $10)
          on conflict (statement, sku, book, price_version) do update
          set quantity = excluded.quantity, hours = excluded.hours, amount = excluded.amount, shown = excluded.shown",
     )
     .bind(statement)
-    .bind(tenant)
     .bind(line.key.sku.clone())
     .bind(Id(line.key.book))
     .bind(i64::from(line.key.price_version))
@@ -188,14 +188,17 @@ async fn add(tx: &mut Tx, tenant: TenantId, statement: StatementId, charge: &Cha
     Ok(())
 }
 
-/// A tenant's statements, or all, newest month first.
-pub async fn of_tenant(db: &Db, tenant: Option<TenantId>, page: &Page) -> Result<Slice<Statement>> {
+/// The statements of these tenants, newest month first.
+pub async fn of(db: &Db, whose: Whose, page: &Page) -> Result<Slice<Statement>> {
     let rows = db
         .sql(
-            "select * from statements where (tenant = $1 or $1 is null) and month || '/' || id < $2
-             order by month desc, id desc limit $3",
+            "select * from statements
+             where (tenant = $1 or $1 is null or tenant in (select below from tenant_tree where node = $2))
+               and month || '/' || id < $3
+             order by month desc, id desc limit $4",
         )
-        .bind(tenant)
+        .bind(whose.one())
+        .bind(whose.top())
         .bind(page.after_or("~".to_owned())?)
         .bind(page.limit())
         .all()

@@ -1,5 +1,7 @@
-//! Tenants and the terms on which they are billed. Table `tenants`.
+//! Tenants, the tree that they make, and the terms on which they are billed. Tables `tenants`, `tenant_tree`, which has a
+//! row for each node and each node above it, itself included.
 
+use crate::Whose;
 use domain::Event;
 use domain::catalog::contract;
 use domain::identity::tenant;
@@ -13,8 +15,12 @@ pub struct Tenant {
     pub id: TenantId,
     /// What people call it.
     pub name: String,
+    /// What it is.
+    pub kind: TenantKind,
     /// The tenant above it.
     pub parent: Option<TenantId>,
+    /// Why it is suspended, while it is; all below it is suspended with it.
+    pub suspended: Option<String>,
     /// Its contract; without one it cannot order.
     pub contract: Option<ContractId>,
     /// Who pays.
@@ -27,6 +33,17 @@ pub struct Tenant {
     pub currency: Option<Currency>,
 }
 
+/// What a node of the organisation tree is; the rules are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type, serde::Serialize, async_graphql::Enum, utoipa::ToSchema)]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum TenantKind {
+    /// A customer, or a part of one.
+    Tenant,
+    /// Something that a tenant works on, below it.
+    Project,
+}
+
 impl Keyset for Tenant {
     fn cursor(&self) -> String {
         self.id.0.to_string()
@@ -35,16 +52,33 @@ impl Keyset for Tenant {
 
 /// Folds one event into the table.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most events do not concern it")]
-pub async fn apply(tx: &mut Tx, _: &Recorded, event: &Event) -> Result<()> {
+pub async fn apply(tx: &mut Tx, stored: &Recorded, event: &Event) -> Result<()> {
     match event {
-        Event::Tenant(tenant::Event::Created { tenant, name, parent }) => {
-            tx.sql("insert into tenants (id, name, parent) values ($1, $2, $3)")
+        Event::Tenant(tenant::Event::Created { tenant, name, parent, kind, above }) => {
+            let kind = match kind {
+                tenant::Level::Tenant => TenantKind::Tenant,
+                tenant::Level::Project => TenantKind::Project,
+            };
+            tx.sql("insert into tenants (id, name, kind, parent) values ($1, $2, $3, $4)")
                 .bind(Id(*tenant))
                 .bind(name.clone())
+                .bind(kind)
                 .bind(parent.map(Id))
                 .run()
                 .await?;
+            for (distance, node) in (0_i64..).zip(above.upwards(*tenant)) {
+                tx.sql("insert into tenant_tree (node, below, distance) values ($1, $2, $3)")
+                    .bind(Id(node))
+                    .bind(Id(*tenant))
+                    .bind(distance)
+                    .run()
+                    .await?;
+            }
         }
+        Event::Tenant(tenant::Event::Suspended { reason, .. }) => {
+            suspend(tx, stored, Some(reason.clone())).await?;
+        }
+        Event::Tenant(tenant::Event::Resumed { .. }) => suspend(tx, stored, None).await?,
         Event::Contract(contract::Event::Signed(terms)) => {
             tx.sql(
                 "update tenants set contract = $2, customer = $3, book = $4, zone = $5, currency = $6 where id = $1",
@@ -63,10 +97,22 @@ pub async fn apply(tx: &mut Tx, _: &Recorded, event: &Event) -> Result<()> {
     Ok(())
 }
 
-/// Every tenant.
-pub async fn all(db: &Db, page: &Page) -> Result<Slice<Tenant>> {
+async fn suspend(tx: &mut Tx, stored: &Recorded, reason: Option<String>) -> Result<()> {
+    let id = stored.stream.key().to_owned();
+    tx.sql("update tenants set suspended = $2 where id = $1").bind(id).bind(reason).run().await?;
+    Ok(())
+}
+
+/// These tenants.
+pub async fn of(db: &Db, whose: Whose, page: &Page) -> Result<Slice<Tenant>> {
     let rows = db
-        .sql("select * from tenants where id > $1 order by id limit $2")
+        .sql(
+            "select * from tenants
+             where (id = $1 or $1 is null or id in (select below from tenant_tree where node = $2)) and id > $3
+             order by id limit $4",
+        )
+        .bind(whose.one())
+        .bind(whose.top())
         .bind(page.after_or(String::new())?)
         .bind(page.limit())
         .all()

@@ -1,7 +1,8 @@
 //! A lease (占用): the right to cards, cores and memory of one node; the only right to a card there is.
 //!
 //! Invariants: its generation is the log position that made it, and a report of another generation is refused; it ends
-//! exactly once, on the agent's word or voided before it began; what is metered is from its start to its end.
+//! exactly once: on the agent's word, voided before it began, or lost with its node at the last proof of life; what is
+//! metered is from its start to its end; what a node says of a lease that was lost counts for nothing.
 
 use crate::allocation::job::Outcome;
 use crate::kernel::{Aggregate, BillTo, JobId, Kind, NodeId, Rejection, Resource, TenantId};
@@ -18,6 +19,8 @@ pub enum Lease {
         since: DateTime<Utc>,
     },
     Over(Grant),
+    /// Its node was lost, and whatever still runs there of it must end.
+    Lost(Grant),
 }
 
 /// Who has what, where, on whose account.
@@ -54,6 +57,10 @@ pub enum Command {
         at: DateTime<Utc>,
         outcome: Outcome,
     },
+    /// Its node is lost; nothing counts after the last proof of its life.
+    Lose {
+        alive_until: DateTime<Utc>,
+    },
     Void,
 }
 
@@ -86,6 +93,8 @@ pub enum Error {
     OtherNode,
     #[error("the report is of generation {told}, the lease is of {known}")]
     StaleGeneration { told: i64, known: i64 },
+    #[error("the lease was lost with its node, and its work must end")]
+    Lost,
 }
 
 impl Lease {
@@ -93,7 +102,7 @@ impl Lease {
     pub fn grant(&self) -> Option<&Grant> {
         match self {
             Self::Absent => None,
-            Self::Granted(grant) | Self::Running { grant, .. } | Self::Over(grant) => Some(grant),
+            Self::Granted(grant) | Self::Running { grant, .. } | Self::Over(grant) | Self::Lost(grant) => Some(grant),
         }
     }
 
@@ -105,7 +114,7 @@ impl Lease {
         if grant.generation != generation {
             return Err(Error::StaleGeneration { told: generation, known: grant.generation });
         }
-        Ok(())
+        if matches!(self, Self::Lost(_)) { Err(Error::Lost) } else { Ok(()) }
     }
 
     /// An end that comes before the report of the start brings the start with it. One that lies before the start, since
@@ -120,7 +129,7 @@ impl Lease {
             Self::Running { since, .. } => {
                 vec![Event::Ended { started_at: Some(*since), at: at.max(*since), outcome }]
             }
-            Self::Absent | Self::Over(_) => vec![],
+            Self::Absent | Self::Over(_) | Self::Lost(_) => vec![],
         }
     }
 }
@@ -143,9 +152,10 @@ impl Aggregate for Lease {
                 self.reported_by(node, generation)?;
                 Ok(self.ends(started_at, at, outcome))
             }
+            (Self::Absent, Command::Lose { .. } | Command::Void) => Err(Error::NotFound),
+            (_, Command::Lose { alive_until }) => Ok(self.ends(None, alive_until, Outcome::Lost)),
             (Self::Granted(_), Command::Void) => Ok(vec![Event::Voided]),
-            (Self::Absent, Command::Void) => Err(Error::NotFound),
-            (Self::Running { .. } | Self::Over(_), Command::Void) => Ok(vec![]),
+            (Self::Running { .. } | Self::Over(_) | Self::Lost(_), Command::Void) => Ok(vec![]),
         }
     }
 
@@ -153,6 +163,9 @@ impl Aggregate for Lease {
         match (self, event) {
             (_, Event::Granted(grant)) => Self::Granted(grant.clone()),
             (Self::Granted(grant), Event::Started { at }) => Self::Running { grant, since: *at },
+            (Self::Granted(grant) | Self::Running { grant, .. }, Event::Ended { outcome: Outcome::Lost, .. }) => {
+                Self::Lost(grant)
+            }
             (Self::Granted(grant) | Self::Running { grant, .. }, Event::Ended { .. } | Event::Voided) => {
                 Self::Over(grant)
             }
@@ -168,13 +181,14 @@ impl Rejection for Error {
             Self::AlreadyExists => "lease.already_exists",
             Self::OtherNode => "lease.other_node",
             Self::StaleGeneration { .. } => "lease.stale_generation",
+            Self::Lost => "lease.lost",
         }
     }
 
     fn kind(&self) -> Kind {
         match self {
             Self::NotFound | Self::OtherNode => Kind::NotFound,
-            Self::AlreadyExists | Self::StaleGeneration { .. } => Kind::Conflict,
+            Self::AlreadyExists | Self::StaleGeneration { .. } | Self::Lost => Kind::Conflict,
         }
     }
 }
@@ -248,6 +262,27 @@ mod tests {
     fn an_end_before_the_start_counts_as_the_start() {
         given::<Lease>([granted()]).when(end(Some(6), 5)).then([Event::Started { at: at(6) }, ended(Some(6), 6)]);
         given::<Lease>([granted(), Event::Started { at: at(6) }]).when(end(Some(6), 5)).then([ended(Some(6), 6)]);
+    }
+
+    #[test]
+    fn is_lost_once_and_nothing_counts_after_the_last_proof_of_life() {
+        let lose = |second| Command::Lose { alive_until: at(second) };
+        let lost = |started: Option<i64>, ended| Event::Ended {
+            started_at: started.map(at),
+            at: at(ended),
+            outcome: Outcome::Lost,
+        };
+        let running = [granted(), Event::Started { at: at(1) }];
+        given::<Lease>(running.clone()).when(lose(5)).then([lost(Some(1), 5)]);
+        given::<Lease>(running.clone()).when(lose(0)).then([lost(Some(1), 1)]);
+        given::<Lease>([granted()]).when(lose(5)).then([lost(None, 5)]);
+        given::<Lease>([]).when(lose(5)).then_refused(Error::NotFound);
+        let over = [&running[..], &[ended(Some(1), 3)]].concat();
+        given::<Lease>(over).when(lose(5)).then([]);
+        let gone = [&running[..], &[lost(Some(1), 5)]].concat();
+        given::<Lease>(gone.clone()).when(lose(9)).then([]);
+        given::<Lease>(gone.clone()).when(start(7, "n")).then_refused(Error::Lost);
+        given::<Lease>(gone).when(end(Some(1), 9)).then_refused(Error::Lost);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The record of a cluster's placements: what the scheduler decided, with what it knew.
 //!
 //! Invariants: decisions are appended at the revision that their facts were folded at, so that a second scheduler acting
-//! on old facts is refused by the log; every decision names the digest of its facts, its rule and its score. Releases
+//! on old facts is refused by the log; so is the loss of a node with its leases, so that no placement on it comes after
+//! by old facts; every decision names the digest of its facts, its rule and its score. Releases
 //! only add capacity and stay on their leases.
 
 use crate::allocation::Demand;
-use crate::kernel::{Aggregate, JobId, Kind, NodeId, PoolId, Rejection, TenantId};
+use crate::kernel::{Aggregate, JobId, Kind, LeaseId, NodeId, PoolId, Rejection, TenantId};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,15 +31,26 @@ pub struct Placement {
     pub facts: String,
 }
 
+/// A node is lost, and with it all that was placed there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    pub node: NodeId,
+    /// Nothing there counts after that.
+    pub alive_until: DateTime<Utc>,
+    pub leases: Vec<LeaseId>,
+}
+
 #[derive(Debug, Clone)]
 pub enum Command {
     Record(Vec<Placement>),
+    RecordLoss(Loss),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     Placed(Placement),
+    NodeLost(Loss),
 }
 
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -53,7 +66,10 @@ impl Aggregate for Plan {
     type Error = Error;
 
     fn decide(&self, command: Command) -> Result<Vec<Event>, Error> {
-        let Command::Record(placements) = command;
+        let placements = match command {
+            Command::Record(placements) => placements,
+            Command::RecordLoss(loss) => return Ok(vec![Event::NodeLost(loss)]),
+        };
         let mut cards: Vec<_> =
             placements.iter().flat_map(|placed| placed.cards.iter().map(|card| (placed.node, *card))).collect();
         let given = cards.len();

@@ -1,4 +1,4 @@
-//! A contract: the terms on which a tenant's use is billed to a customer.
+//! A contract: the terms on which the use of a tenant, and of all below it that have none, is billed to a customer.
 //!
 //! Invariants: one contract per tenant (its id follows from the tenant); currency, zone and price book are fixed in
 //! this version.
@@ -39,6 +39,16 @@ pub enum Event {
 pub enum Error {
     #[error("the tenant has a contract already")]
     AlreadyExists,
+}
+
+impl Contract {
+    /// What was agreed, once it is signed.
+    pub fn terms(&self) -> Option<&Terms> {
+        match self {
+            Self::Absent => None,
+            Self::Signed(terms) => Some(terms),
+        }
+    }
 }
 
 /// The id of a tenant's contract.

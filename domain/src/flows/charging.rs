@@ -13,8 +13,8 @@ use crate::billing::series::STATEMENTS;
 use crate::billing::statement::{ledger_key, ledger_of, statement_of};
 use crate::billing::{Ledger, Series, Statement, Wallet, ledger, series, statement, wallet};
 use crate::catalog::rating::{Rated, rate};
-use crate::catalog::{PriceBook, contract};
-use crate::kernel::{Aggregate, LeaseId, Period, Recorded, StreamName};
+use crate::catalog::{Contract, PriceBook, contract};
+use crate::kernel::{Aggregate, LeaseId, Period, Recorded, StreamName, TenantId};
 use crate::metering::{Meter, meter};
 
 pub(super) fn needs(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<StreamName> {
@@ -23,7 +23,9 @@ pub(super) fn needs(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<Strea
         | Event::Ledger(ledger::Event::Deferred(_)) => (cause.stream.clone(), None),
         Event::Meter(meter::Event::Measured { .. } | meter::Event::Closed { .. }) => {
             let subject = facts.of::<Meter>(cause.stream.key()).and_then(Meter::subject);
-            (cause.stream.clone(), subject.map(|of| StreamName::new(PriceBook::STREAM, of.bill_to.book)))
+            let Some(to) = subject.map(|of| &of.bill_to) else { return vec![cause.stream.clone()] };
+            let book = StreamName::new(PriceBook::STREAM, to.book);
+            return vec![cause.stream.clone(), book, StreamName::new(Contract::STREAM, to.contract)];
         }
         Event::Series(series::Event::Taken { statement, .. }) => {
             let heading = facts.of::<Statement>(statement).and_then(Statement::heading);
@@ -83,18 +85,17 @@ fn charges(cause: &Recorded, reading: Period, facts: &Facts) -> Vec<Action> {
     let to = &subject.bill_to;
     let Some(book) = facts.of::<PriceBook>(to.book) else { return vec![] };
     let parts = rate(book, &to.sku, to.zone, subject.milli, reading).unwrap_or_default();
-    (0..).zip(parts).map(|(part, rated)| charge(Source { event: cause.event, part }, subject, rated)).collect()
+    // A project's use is on the bill of the tenant above it that has the contract.
+    let signed = facts.of::<Contract>(to.contract).and_then(Contract::terms);
+    let payer = signed.map_or(subject.tenant, |terms| terms.tenant);
+    let of = |(part, rated)| charge(Source { event: cause.event, part }, payer, subject, rated);
+    (0..).zip(parts).map(of).collect()
 }
 
-fn charge(source: Source, subject: &meter::Subject, rated: Rated) -> Action {
+fn charge(source: Source, payer: TenantId, subject: &meter::Subject, rated: Rated) -> Action {
     let to = &subject.bill_to;
-    let heading = Heading {
-        customer: to.customer,
-        tenant: subject.tenant,
-        month: rated.month,
-        zone: to.zone,
-        currency: to.currency,
-    };
+    let heading =
+        Heading { customer: to.customer, tenant: payer, month: rated.month, zone: to.zone, currency: to.currency };
     let key = ledger_key(to.customer, rated.month);
     let (lease, job, period, quantity) = (subject.lease, subject.job, rated.period, rated.quantity);
     let command = match rated.price {
@@ -118,7 +119,7 @@ fn of_ledger(cause: &Recorded, event: &ledger::Event, facts: &Facts) -> Option<A
     match event {
         ledger::Event::Opened(heading) => {
             let draft = statement::Command::Draft(heading.clone());
-            Some(Action::new::<Statement>("draft_statement", tenant, statement, draft))
+            Some(Action::new::<Statement>("draft_statement", heading.tenant, statement, draft))
         }
         ledger::Event::Charged { charge, amount, .. } => {
             let consume = wallet::Command::Consume { source: charge.source, job: charge.job, amount: *amount };

@@ -12,9 +12,9 @@ use crate::quota::{Allowance, allowance};
 /// The epoch of quota streams that this version writes.
 const EPOCH: u32 = 0;
 
-/// The key of a tenant's quota of a resource.
-pub fn quota_key(tenant: TenantId, resource: &Resource) -> String {
-    format!("{tenant}-{resource}-{EPOCH}")
+/// The key of the quota of a resource in the tree of a root.
+pub fn quota_key(root: TenantId, resource: &Resource) -> String {
+    format!("{root}-{resource}-{EPOCH}")
 }
 
 pub(super) fn needs(cause: &Recorded, event: &Event, _: &Facts) -> Vec<StreamName> {
@@ -34,8 +34,9 @@ pub(super) fn react(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<Actio
         Event::Quota(allowance::Event::OrderHeld { order, .. }) => {
             to_order("activate_order", order, order::Command::Activate)
         }
-        Event::Quota(allowance::Event::OrderHoldRefused { order, wanted_milli, free_milli }) => {
-            let refuse = order::Command::Refuse { wanted_milli: *wanted_milli, free_milli: *free_milli };
+        Event::Quota(allowance::Event::OrderHoldRefused { order, wanted_milli, free_milli, node }) => {
+            let node = node.or_else(|| quota_of(cause.stream.key()).map(|(root, _)| root));
+            let refuse = order::Command::Refuse { wanted_milli: *wanted_milli, free_milli: *free_milli, node };
             to_order("refuse_order", order, refuse)
         }
         Event::Quota(allowance::Event::OrderReleased { order, .. }) => {
@@ -53,7 +54,8 @@ fn of_order(cause: &Recorded, event: &order::Event, facts: &Facts) -> Option<Act
     let terms = facts.of::<Order>(id).and_then(Order::terms)?;
     let (arm, command) = match event {
         order::Event::Approved { .. } => {
-            ("hold_quota_for_order", allowance::Command::HoldOrder { order: id, milli: terms.milli })
+            let below = terms.above.below_root(terms.tenant);
+            ("hold_quota_for_order", allowance::Command::HoldOrder { order: id, below, milli: terms.milli })
         }
         order::Event::ReturnRequested { .. } => {
             ("release_quota_of_order", allowance::Command::ReleaseOrder { order: id })
@@ -65,15 +67,16 @@ fn of_order(cause: &Recorded, event: &order::Event, facts: &Facts) -> Option<Act
         | order::Event::Returned
         | order::Event::ReturnRefused { .. } => return None,
     };
-    Some(Action::new::<Allowance>(arm, terms.tenant, quota_key(terms.tenant, &terms.resource), command))
+    let key = quota_key(terms.above.root(terms.tenant), &terms.resource);
+    Some(Action::new::<Allowance>(arm, terms.tenant, key, command))
 }
 
-/// The stream of a tenant's quota of a resource.
-pub fn quota_stream(tenant: TenantId, resource: &Resource) -> StreamName {
-    StreamName::new(Allowance::STREAM, quota_key(tenant, resource))
+/// The stream of the quota of a resource in the tree of a root.
+pub fn quota_stream(root: TenantId, resource: &Resource) -> StreamName {
+    StreamName::new(Allowance::STREAM, quota_key(root, resource))
 }
 
-/// Whose quota a stream's key names, and of what. `None` for a key that is not so written.
+/// The root whose tree's quota a stream's key names, and of what. `None` for a key that is not so written.
 pub fn quota_of(key: &str) -> Option<(TenantId, Resource)> {
     let (of, _epoch) = key.rsplit_once('-')?;
     let (tenant, resource) = of.split_once('-')?;

@@ -1,5 +1,6 @@
 //! Running: a submitted job is held under the quota, then in the wallet, then waits for a place; a placement becomes a
-//! lease and the lease the job's place; the node's word moves the job on; its end gives quota and money back.
+//! lease and the lease the job's place; the node's word moves the job on; a lost node loses its leases; the job's end gives
+//! quota and money back.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a story looks at the few events that concern it")]
 
@@ -28,6 +29,10 @@ pub fn lease_of(placed: &Recorded) -> LeaseId {
     Id::derived(placed.event, "lease")
 }
 
+fn lease_stream(lease: &LeaseId) -> StreamName {
+    StreamName::new(Lease::STREAM, lease)
+}
+
 pub(super) fn needs(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<StreamName> {
     let job = |id: &JobId| StreamName::new(Job::STREAM, id);
     match event {
@@ -39,6 +44,7 @@ pub(super) fn needs(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<Strea
         Event::Wallet(wallet::Event::HoldRefused { job: id, .. }) => vec![job(id)],
         Event::Job(job::Event::Ended { .. } | job::Event::AdmissionVoided) => vec![cause.stream.clone()],
         Event::Plan(plan::Event::Placed(placement)) => vec![job(&placement.job)],
+        Event::Plan(plan::Event::NodeLost(loss)) => loss.leases.iter().map(lease_stream).collect(),
         Event::Lease(lease::Event::Granted(_) | lease::Event::Started { .. } | lease::Event::Ended { .. }) => {
             vec![cause.stream.clone()]
         }
@@ -52,13 +58,15 @@ pub(super) fn react(cause: &Recorded, event: &Event, facts: &Facts) -> Vec<Actio
         Event::Quota(event) => of_quota(cause, event, facts),
         Event::Wallet(event) => of_wallet(cause, event, facts),
         Event::Plan(plan::Event::Placed(placement)) => grant(cause, placement, facts).into_iter().collect(),
+        Event::Plan(plan::Event::NodeLost(loss)) => lose(loss, facts),
         Event::Lease(event) => of_lease(cause, event, facts).into_iter().collect(),
         _ => vec![],
     }
 }
 
 fn to_quota(arm: &'static str, of: &Submission, command: allowance::Command) -> Action {
-    Action::new::<Allowance>(arm, of.tenant, quota_key(of.tenant, &of.spec.demand.resource()), command)
+    let key = quota_key(of.above.root(of.tenant), &of.spec.demand.resource());
+    Action::new::<Allowance>(arm, of.tenant, key, command)
 }
 
 fn to_job(arm: &'static str, cause: &Recorded, job: JobId, command: job::Command) -> Action {
@@ -69,7 +77,8 @@ fn of_job(cause: &Recorded, event: &job::Event, facts: &Facts) -> Vec<Action> {
     let Some(id) = id_of::<JobId>(cause) else { return vec![] };
     match event {
         job::Event::Submitted(submission) => {
-            let hold = allowance::Command::HoldJob { job: id, milli: submission.spec.demand.milli() };
+            let below = submission.above.below_root(submission.tenant);
+            let hold = allowance::Command::HoldJob { job: id, below, milli: submission.spec.demand.milli() };
             vec![to_quota("hold_quota_for_job", submission, hold)]
         }
         job::Event::Ended { .. } | job::Event::AdmissionVoided => {
@@ -92,14 +101,15 @@ fn of_job(cause: &Recorded, event: &job::Event, facts: &Facts) -> Vec<Action> {
         | job::Event::Admitted
         | job::Event::Placed { .. }
         | job::Event::Started { .. }
-        | job::Event::CancelRequested { .. } => vec![],
+        | job::Event::CancelRequested { .. }
+        | job::Event::Requeued { .. } => vec![],
     }
 }
 
 fn of_quota(cause: &Recorded, event: &allowance::Event, facts: &Facts) -> Vec<Action> {
     match event {
         allowance::Event::JobHeld { job, .. } => hold_money(cause, *job, facts).into_iter().collect(),
-        allowance::Event::JobQueued { job, wanted_milli, free_milli } => {
+        allowance::Event::JobQueued { job, wanted_milli, free_milli, .. } => {
             let queue = job::Command::Queue { wanted_milli: *wanted_milli, free_milli: *free_milli };
             vec![to_job("queue_job_for_quota", cause, *job, queue)]
         }
@@ -167,6 +177,16 @@ fn grant(cause: &Recorded, placement: &plan::Placement, facts: &Facts) -> Option
     };
     let command = lease::Command::Grant(grant);
     Some(Action::new::<Lease>("grant_lease", placement.tenant, lease_of(cause), command))
+}
+
+/// A lease that its placement never became has nobody to tell.
+fn lose(loss: &plan::Loss, facts: &Facts) -> Vec<Action> {
+    let lose = |lease: &LeaseId| {
+        let tenant = facts.of::<Lease>(lease).and_then(Lease::grant)?.tenant;
+        let command = lease::Command::Lose { alive_until: loss.alive_until };
+        Some(Action::new::<Lease>("lose_lease", tenant, lease, command))
+    };
+    loss.leases.iter().filter_map(lose).collect()
 }
 
 fn of_lease(cause: &Recorded, event: &lease::Event, facts: &Facts) -> Option<Action> {

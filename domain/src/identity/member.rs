@@ -1,15 +1,17 @@
 //! A member (成员): a person or a service of a tenant, known by a handle.
 //!
-//! Owns: handles, roles, password hashes, locks and what ends a member's sessions.
-//! Does not own: sessions (`services/kit` compares their version with this state), keys (`ApiKey`).
+//! Owns: handles, roles, password hashes, locks, what ends a member's sessions, the sealed profile and its erasure.
+//! Does not own: sessions (`services/kit` compares their version with this state), keys (`ApiKey`), the keys that seal
+//! (a keyring's).
 //!
 //! Invariants:
 //! - the id is derived from the handle, so a handle is one member of the whole platform;
 //! - a role of the platform is held by members of the platform tenant only;
-//! - each new password and each lock raises `session_version`, which ends every older session at once.
+//! - each new password and each lock raises `session_version`, which ends every older session at once;
+//! - after an erasure nothing is taken that was sealed under a key of before.
 
-use super::{Role, tenant::is_line};
-use crate::kernel::{Aggregate, Id, Kind, MemberId, Rejection, TenantId};
+use super::{Profile, Role, tenant::is_line};
+use crate::kernel::{Aggregate, Id, Kind, MemberId, Rejection, Sealed, SubjectKey, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -36,6 +38,10 @@ pub struct Account {
     pub password: Option<String>,
     /// How many passwords were set and how often the member was locked. A session of another version is over.
     pub session_version: u32,
+    /// How often the personal data was erased.
+    pub erasures: u32,
+    /// Whether there is a profile since the last erasure.
+    pub has_profile: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +57,11 @@ pub enum Command {
         /// The password's argon2 hash.
         password: String,
     },
+    /// What it may do from now on, in place of what it might.
+    SetRoles {
+        by: MemberId,
+        roles: BTreeSet<Role>,
+    },
     Lock {
         by: MemberId,
         reason: String,
@@ -58,15 +69,46 @@ pub enum Command {
     Unlock {
         by: MemberId,
     },
+    SetProfile {
+        profile: Sealed<Profile>,
+    },
+    /// Forgets the profile for good. The key is destroyed once this is recorded.
+    Erase {
+        by: MemberId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    Added { tenant: TenantId, handle: String, roles: BTreeSet<Role>, password: Option<String> },
-    PasswordSet { password: String },
-    Locked { by: MemberId, reason: String },
-    Unlocked { by: MemberId },
+    Added {
+        tenant: TenantId,
+        handle: String,
+        roles: BTreeSet<Role>,
+        password: Option<String>,
+    },
+    PasswordSet {
+        password: String,
+    },
+    RolesSet {
+        by: MemberId,
+        roles: BTreeSet<Role>,
+    },
+    Locked {
+        by: MemberId,
+        reason: String,
+    },
+    Unlocked {
+        by: MemberId,
+    },
+    ProfileSet {
+        profile: Sealed<Profile>,
+    },
+    /// `subject` is the key that is destroyed, and with it what it sealed.
+    PersonalDataErased {
+        subject: SubjectKey,
+        by: MemberId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -79,8 +121,12 @@ pub enum Error {
     BadHandle(String),
     #[error("the role `{0}` is held by members of the platform only")]
     RoleNotForTenant(Role),
+    #[error("nobody locks itself out; another who may manage members does")]
+    LockSelf,
     #[error("a reason has 1 to {REASON_LENGTH_MAX} characters, no control character and no space at its ends")]
     BadReason,
+    #[error("the profile was sealed before an erasure, or for somebody else; send it again")]
+    StaleProfile,
 }
 
 /// The member that a handle names.
@@ -121,21 +167,26 @@ impl Aggregate for Member {
 
     fn decide(&self, command: Command) -> Result<Vec<Event>, Error> {
         match (self, command) {
-            (Self::Absent, Command::Add { tenant, handle, roles, password }) => {
-                let of_platform = roles.iter().find(|role| role.is_platform() && tenant != TenantId::PLATFORM);
-                match of_platform {
-                    _ if !is_handle(&handle) => Err(Error::BadHandle(handle.chars().take(64).collect())),
-                    Some(role) => Err(Error::RoleNotForTenant(*role)),
-                    None => Ok(vec![Event::Added { tenant, handle, roles, password }]),
-                }
-            }
-            (Self::Absent, Command::SetPassword { .. } | Command::Lock { .. } | Command::Unlock { .. }) => {
-                Err(Error::NotFound)
-            }
+            (Self::Absent, Command::Add { tenant, handle, roles, password }) => match not_for(tenant, &roles) {
+                _ if !is_handle(&handle) => Err(Error::BadHandle(handle.chars().take(64).collect())),
+                Some(role) => Err(Error::RoleNotForTenant(role)),
+                None => Ok(vec![Event::Added { tenant, handle, roles, password }]),
+            },
+            (Self::Absent, _) => Err(Error::NotFound),
             (Self::Active(_) | Self::Locked(_), Command::Add { .. }) => Err(Error::AlreadyExists),
             // A locked member gets a new password before the lock is taken away.
             (Self::Active(_) | Self::Locked(_), Command::SetPassword { password }) => {
                 Ok(vec![Event::PasswordSet { password }])
+            }
+            (Self::Active(account) | Self::Locked(account), Command::SetRoles { by, roles }) => {
+                match not_for(account.tenant, &roles) {
+                    Some(role) => Err(Error::RoleNotForTenant(role)),
+                    None if account.roles == roles => Ok(vec![]),
+                    None => Ok(vec![Event::RolesSet { by, roles }]),
+                }
+            }
+            (Self::Active(account), Command::Lock { by, .. }) if member_of(&account.handle) == by => {
+                Err(Error::LockSelf)
             }
             (Self::Active(_), Command::Lock { reason, .. }) if !is_line(&reason, REASON_LENGTH_MAX) => {
                 Err(Error::BadReason)
@@ -143,6 +194,14 @@ impl Aggregate for Member {
             (Self::Active(_), Command::Lock { by, reason }) => Ok(vec![Event::Locked { by, reason }]),
             (Self::Locked(_), Command::Unlock { by }) => Ok(vec![Event::Unlocked { by }]),
             (Self::Locked(_), Command::Lock { .. }) | (Self::Active(_), Command::Unlock { .. }) => Ok(vec![]),
+            (Self::Active(account) | Self::Locked(account), Command::SetProfile { profile }) => {
+                let fits = profile.key() == account.subject();
+                if fits { Ok(vec![Event::ProfileSet { profile }]) } else { Err(Error::StaleProfile) }
+            }
+            (Self::Active(account) | Self::Locked(account), Command::Erase { by }) if account.has_profile => {
+                Ok(vec![Event::PersonalDataErased { subject: account.subject(), by }])
+            }
+            (Self::Active(_) | Self::Locked(_), Command::Erase { .. }) => Ok(vec![]),
         }
     }
 
@@ -154,19 +213,53 @@ impl Aggregate for Member {
                 roles: roles.clone(),
                 password: password.clone(),
                 session_version: u32::from(password.is_some()),
+                erasures: 0,
+                has_profile: false,
             }),
             (Self::Active(account), Event::PasswordSet { password }) => Self::Active(account.with_password(password)),
             (Self::Locked(account), Event::PasswordSet { password }) => Self::Locked(account.with_password(password)),
+            (Self::Active(account), Event::RolesSet { roles, .. }) => Self::Active(account.with_roles(roles)),
+            (Self::Locked(account), Event::RolesSet { roles, .. }) => Self::Locked(account.with_roles(roles)),
             (Self::Active(account) | Self::Locked(account), Event::Locked { .. }) => {
                 Self::Locked(Account { session_version: account.session_version + 1, ..account })
             }
             (Self::Active(account) | Self::Locked(account), Event::Unlocked { .. }) => Self::Active(account),
-            (Self::Absent, Event::PasswordSet { .. } | Event::Locked { .. } | Event::Unlocked { .. }) => Self::Absent,
+            (Self::Active(account), Event::ProfileSet { .. }) => Self::Active(account.with_profile()),
+            (Self::Locked(account), Event::ProfileSet { .. }) => Self::Locked(account.with_profile()),
+            (Self::Active(account), Event::PersonalDataErased { subject, .. }) => {
+                Self::Active(account.without(subject))
+            }
+            (Self::Locked(account), Event::PersonalDataErased { subject, .. }) => {
+                Self::Locked(account.without(subject))
+            }
+            (Self::Absent, _) => Self::Absent,
         }
     }
 }
 
+/// A role that a member of this tenant does not hold, if there is one among them.
+fn not_for(tenant: TenantId, roles: &BTreeSet<Role>) -> Option<Role> {
+    roles.iter().copied().find(|role| role.is_platform() && tenant != TenantId::PLATFORM)
+}
+
 impl Account {
+    /// The key that seals the profile until the next erasure.
+    pub fn subject(&self) -> SubjectKey {
+        SubjectKey { member: member_of(&self.handle), generation: self.erasures + 1 }
+    }
+
+    fn with_profile(self) -> Self {
+        Self { has_profile: true, ..self }
+    }
+
+    fn without(self, subject: &SubjectKey) -> Self {
+        Self { erasures: subject.generation, has_profile: false, ..self }
+    }
+
+    fn with_roles(self, roles: &BTreeSet<Role>) -> Self {
+        Self { roles: roles.clone(), ..self }
+    }
+
     fn with_password(self, hash: &str) -> Self {
         Self { password: Some(hash.into()), session_version: self.session_version + 1, ..self }
     }
@@ -179,14 +272,16 @@ impl Rejection for Error {
             Self::AlreadyExists => "member.already_exists",
             Self::BadHandle(_) => "member.bad_handle",
             Self::RoleNotForTenant(_) => "member.role_not_for_tenant",
+            Self::LockSelf => "member.lock_self",
             Self::BadReason => "member.bad_reason",
+            Self::StaleProfile => "member.stale_profile",
         }
     }
 
     fn kind(&self) -> Kind {
         match self {
             Self::NotFound => Kind::NotFound,
-            Self::AlreadyExists => Kind::Conflict,
+            Self::AlreadyExists | Self::LockSelf | Self::StaleProfile => Kind::Conflict,
             Self::BadHandle(_) | Self::RoleNotForTenant(_) | Self::BadReason => Kind::Invalid,
         }
     }
@@ -196,6 +291,7 @@ impl Rejection for Error {
 mod tests {
     use super::*;
     use crate::kernel::{fold, spec::given};
+    use std::collections::BTreeMap;
 
     fn add(tenant: TenantId, handle: &str, role: Role) -> Command {
         Command::Add { tenant, handle: handle.into(), roles: [role].into(), password: None }
@@ -255,6 +351,27 @@ mod tests {
     }
 
     #[test]
+    fn gets_other_roles_and_keeps_to_its_tenant() {
+        let by = member_of("root");
+        let set = |roles: &[Role]| Command::SetRoles { by, roles: roles.iter().copied().collect() };
+        let finance = Event::RolesSet { by, roles: [Role::Finance].into() };
+        given::<Member>([added()]).when(set(&[Role::Finance])).then([finance.clone()]);
+        given::<Member>([added(), locked()]).when(set(&[Role::Finance])).then([finance]);
+        given::<Member>([added()]).when(set(&[Role::Engineer])).then([]);
+        let refused = Error::RoleNotForTenant(Role::Operator);
+        given::<Member>([added()]).when(set(&[Role::Engineer, Role::Operator])).then_refused(refused);
+        given::<Member>([]).when(set(&[])).then_refused(Error::NotFound);
+        let left = fold::<Member>(&[added(), Event::RolesSet { by, roles: [].into() }]);
+        assert!(left.active().unwrap().roles.is_empty());
+    }
+
+    #[test]
+    fn does_not_lock_itself_out() {
+        let lock = Command::Lock { by: member_of("li"), reason: "left".into() };
+        given::<Member>([added()]).when(lock).then_refused(Error::LockSelf);
+    }
+
+    #[test]
     fn is_locked_and_unlocked_with_a_reason() {
         given::<Member>([added()]).when(lock("left")).then([locked()]);
         given::<Member>([added()]).when(lock(" ")).then_refused(Error::BadReason);
@@ -274,6 +391,41 @@ mod tests {
         assert_eq!(version(&[added(), locked(), unlocked()]), Some(2));
         assert_eq!(version(&[added(), locked(), set.clone()]), Some(3));
         assert!(fold::<Member>(&[added(), locked(), set]).active().is_none());
+    }
+
+    fn sealed(generation: u32) -> Sealed<Profile> {
+        Sealed::new(SubjectKey { member: member_of("li"), generation }, "c2VhbGVk".into(), BTreeMap::new())
+    }
+
+    #[test]
+    fn a_profile_is_sealed_for_this_member_and_this_time() {
+        let set = |generation| Command::SetProfile { profile: sealed(generation) };
+        let done = |generation| Event::ProfileSet { profile: sealed(generation) };
+        given::<Member>([added()]).when(set(1)).then([done(1)]);
+        given::<Member>([added(), locked()]).when(set(1)).then([done(1)]);
+        given::<Member>([]).when(set(1)).then_refused(Error::NotFound);
+        let subject = SubjectKey { member: member_of("wang"), generation: 1 };
+        let anothers = Command::SetProfile { profile: Sealed::new(subject, "c2VhbGVk".into(), BTreeMap::new()) };
+        given::<Member>([added()]).when(anothers).then_refused(Error::StaleProfile);
+        let erased = [added(), done(1), erased(1)];
+        given::<Member>(&erased).when(set(1)).then_refused(Error::StaleProfile);
+        given::<Member>(&erased).when(set(2)).then([done(2)]);
+    }
+
+    fn erased(generation: u32) -> Event {
+        let subject = SubjectKey { member: member_of("li"), generation };
+        Event::PersonalDataErased { subject, by: member_of("root") }
+    }
+
+    #[test]
+    fn is_erased_once_for_each_time_something_was_known() {
+        let erase = || Command::Erase { by: member_of("root") };
+        let set = |generation| Event::ProfileSet { profile: sealed(generation) };
+        given::<Member>([added()]).when(erase()).then([]);
+        given::<Member>([]).when(erase()).then_refused(Error::NotFound);
+        given::<Member>([added(), locked(), set(1)]).when(erase()).then([erased(1)]);
+        given::<Member>([added(), set(1), erased(1)]).when(erase()).then([]);
+        given::<Member>([added(), set(1), erased(1), set(2)]).when(erase()).then([erased(2)]);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! guards (the handlers name it in their signature).
 //!
 //! Invariants: a written form never changes; the operator has every permission; the auditor changes nothing; no role
-//! that a tenant may give has a permission over prices, nodes, tenants, quotas, wallets or the issuing of statements.
+//! that a tenant may give has a permission over prices, nodes, contracts, suspensions, wallets or the issuing of
+//! statements, and what it has over tenants and quotas is for the nodes below one's own.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, str::FromStr};
@@ -71,6 +72,7 @@ words! {
     AuditRead = "audit:read";
     BillIssue = "bill:issue";
     BillRead = "bill:read";
+    ContractSign = "contract:sign";
     JobCancel = "job:cancel";
     JobRead = "job:read";
     JobSubmit = "job:submit";
@@ -83,9 +85,11 @@ words! {
     OrderRequest = "order:request";
     PricePublish = "price:publish";
     PriceRead = "price:read";
+    ProjectionManage = "projection:manage";
     QuotaRead = "quota:read";
     QuotaSet = "quota:set";
     TenantManage = "tenant:manage";
+    TenantSuspend = "tenant:suspend";
     WalletManage = "wallet:manage";
 }
 
@@ -96,7 +100,7 @@ words! {
     "`{0}` is not a role; operator, tenant_admin, engineer, finance and auditor are",
     /// Runs the platform.
     Operator = "operator";
-    /// Runs a tenant: its members, its approvals.
+    /// Runs a tenant and all below it: members, approvals, projects and their quotas.
     TenantAdmin = "tenant_admin";
     /// Orders capacity and submits jobs.
     Engineer = "engineer";
@@ -104,6 +108,17 @@ words! {
     Finance = "finance";
     /// Reads everything of the platform, and changes nothing.
     Auditor = "auditor";
+}
+
+/// How far a role reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// The member's own node of the organisation tree.
+    Node,
+    /// That node and all below it.
+    Subtree,
+    /// Every tenant, and the platform itself.
+    Platform,
 }
 
 impl Role {
@@ -125,6 +140,8 @@ impl Role {
                 OrderRequest,
                 PriceRead,
                 QuotaRead,
+                QuotaSet,
+                TenantManage,
             ],
             Self::Engineer => &[
                 BillRead,
@@ -143,12 +160,18 @@ impl Role {
         }
     }
 
+    /// Whose things it lets its members reach.
+    pub fn reach(self) -> Reach {
+        match self {
+            Self::Engineer => Reach::Node,
+            Self::TenantAdmin | Self::Finance => Reach::Subtree,
+            Self::Operator | Self::Auditor => Reach::Platform,
+        }
+    }
+
     /// Whether it is held by members of the platform tenant only, who see every tenant with it.
     pub fn is_platform(self) -> bool {
-        match self {
-            Self::Operator | Self::Auditor => true,
-            Self::TenantAdmin | Self::Engineer | Self::Finance => false,
-        }
+        self.reach() == Reach::Platform
     }
 }
 
@@ -183,7 +206,16 @@ mod tests {
     fn a_tenants_roles_reach_nothing_of_the_platform() {
         use Permission::*;
         for role in Role::ALL.iter().filter(|role| !role.is_platform()) {
-            for platform in [AuditRead, BillIssue, NodeManage, PricePublish, QuotaSet, TenantManage, WalletManage] {
+            for platform in [
+                AuditRead,
+                BillIssue,
+                ContractSign,
+                NodeManage,
+                PricePublish,
+                ProjectionManage,
+                TenantSuspend,
+                WalletManage,
+            ] {
                 assert!(!role.permissions().contains(&platform), "{role} {platform}");
             }
         }

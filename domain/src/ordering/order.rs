@@ -3,7 +3,7 @@
 //! Invariants: the terms never change; a requester never approves their own order; an approved order becomes active or
 //! is refused with the reason; an order that is in use is not returned; every order ends at most once.
 
-use crate::kernel::{Aggregate, BillTo, Kind, MILLI, MemberId, Rejection, Resource, TenantId};
+use crate::kernel::{Aggregate, Ancestors, BillTo, Kind, MILLI, MemberId, Rejection, Resource, TenantId};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,9 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     pub tenant: TenantId,
+    /// The nodes above the tenant, whose ceilings it counts against too.
+    #[serde(default, skip_serializing_if = "Ancestors::is_empty")]
+    pub above: Ancestors,
     pub bill_to: BillTo,
     pub resource: Resource,
     /// Thousandths of a card or core; whole units in this version.
@@ -50,7 +53,7 @@ pub enum Command {
     Approve { by: MemberId },
     Reject { by: MemberId, reason: String },
     Activate,
-    Refuse { wanted_milli: i64, free_milli: i64 },
+    Refuse { wanted_milli: i64, free_milli: i64, node: Option<TenantId> },
     Return { by: MemberId },
     ConfirmReturn,
     RefuseReturn { in_use_milli: i64 },
@@ -75,6 +78,9 @@ pub enum Event {
     Refused {
         wanted_milli: i64,
         free_milli: i64,
+        /// The tenant whose ceiling is short.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<TenantId>,
     },
     ReturnRequested {
         by: MemberId,
@@ -148,8 +154,8 @@ impl Aggregate for Order {
             (Self::Requested { .. }, Command::Reject { reason, .. }) if bad_reason(&reason) => Err(Error::BadReason),
             (Self::Requested { .. }, Command::Reject { by, reason }) => Ok(vec![Event::Rejected { by, reason }]),
             (Self::Approved { .. }, Command::Activate) => Ok(vec![Event::Activated]),
-            (Self::Approved { .. }, Command::Refuse { wanted_milli, free_milli }) => {
-                Ok(vec![Event::Refused { wanted_milli, free_milli }])
+            (Self::Approved { .. }, Command::Refuse { wanted_milli, free_milli, node }) => {
+                Ok(vec![Event::Refused { wanted_milli, free_milli, node }])
             }
             (Self::Active { .. }, Command::Return { by }) => Ok(vec![Event::ReturnRequested { by }]),
             (Self::Returning { .. }, Command::ConfirmReturn) => Ok(vec![Event::Returned]),
@@ -212,6 +218,7 @@ mod tests {
     fn terms(milli: i64) -> Terms {
         Terms {
             tenant: TenantId::PLATFORM,
+            above: Ancestors::NONE,
             bill_to: bill_to(),
             resource: "card.a100".parse().unwrap(),
             milli,
@@ -263,8 +270,8 @@ mod tests {
     #[test]
     fn becomes_active_or_is_refused_with_the_numbers() {
         given::<Order>([requested(), approved()]).when(Command::Activate).then([Event::Activated]);
-        let refuse = Command::Refuse { wanted_milli: 2000, free_milli: 1000 };
-        let refused = Event::Refused { wanted_milli: 2000, free_milli: 1000 };
+        let refuse = Command::Refuse { wanted_milli: 2000, free_milli: 1000, node: None };
+        let refused = Event::Refused { wanted_milli: 2000, free_milli: 1000, node: None };
         given::<Order>([requested(), approved()]).when(refuse).then([refused.clone()]);
         given::<Order>([requested(), approved(), refused])
             .when(Command::Activate)

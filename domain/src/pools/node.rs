@@ -5,6 +5,7 @@
 //!
 //! Invariants:
 //! - a draining node gets no new lease; what runs there goes on;
+//! - a lost node gets no new lease until it is heard of again, and is lost once until then;
 //! - the inventory is an event only where it changed;
 //! - there is at most one `Alive` per five minutes, so that a quiet node adds little to the log.
 
@@ -38,6 +39,8 @@ pub struct Machine {
     pub inventory: Inventory,
     /// The newest stored proof of life.
     pub alive_at: Option<DateTime<Utc>>,
+    /// Whether it was given up and not heard of since.
+    pub lost: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -62,16 +65,49 @@ pub enum Command {
     ProveAlive {
         at: DateTime<Utc>,
     },
+    /// Gives it up.
+    Lose {
+        /// Absent where nobody decided it: it was silent for too long.
+        by: Option<MemberId>,
+        reason: String,
+        /// When it was last heard of, as far as that is known.
+        seen_at: Option<DateTime<Utc>>,
+        at: DateTime<Utc>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    Registered { pool: PoolId, name: String, credential: String, inventory: Inventory },
-    InventoryReported { inventory: Inventory },
-    Drained { by: MemberId, reason: String },
-    Resumed { by: MemberId },
-    Alive { at: DateTime<Utc> },
+    Registered {
+        pool: PoolId,
+        name: String,
+        credential: String,
+        inventory: Inventory,
+    },
+    InventoryReported {
+        inventory: Inventory,
+    },
+    Drained {
+        by: MemberId,
+        reason: String,
+    },
+    Resumed {
+        by: MemberId,
+    },
+    Alive {
+        at: DateTime<Utc>,
+    },
+    /// Given up; its work counts up to the last proof of its life.
+    Lost {
+        by: Option<MemberId>,
+        reason: String,
+        alive_until: DateTime<Utc>,
+    },
+    /// Heard of again after it was lost.
+    Returned {
+        at: DateTime<Utc>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -118,6 +154,12 @@ impl Aggregate for Node {
                 let changed = machine.inventory != inventory;
                 Ok(changed.then_some(Event::InventoryReported { inventory }).into_iter().collect())
             }
+            (Self::Ready(machine) | Self::Draining(machine), Command::ProveAlive { at }) if machine.lost => {
+                Ok(vec![Event::Returned { at }])
+            }
+            (Self::Ready(machine) | Self::Draining(machine), Command::Lose { by, reason, seen_at, at }) => {
+                machine.lose(by, reason, machine.alive_until(seen_at, at))
+            }
             (Self::Ready(machine) | Self::Draining(machine), Command::ProveAlive { at }) => {
                 let due = machine.alive_at.is_none_or(|last| at.signed_duration_since(last) >= ALIVE_EVERY);
                 Ok(due.then_some(Event::Alive { at }).into_iter().collect())
@@ -139,6 +181,7 @@ impl Aggregate for Node {
                 credential: credential.clone(),
                 inventory: inventory.clone(),
                 alive_at: None,
+                lost: false,
             }),
             (Self::Ready(machine) | Self::Draining(machine), Event::Drained { .. }) => Self::Draining(machine),
             (Self::Ready(machine) | Self::Draining(machine), Event::Resumed { .. }) => Self::Ready(machine),
@@ -150,11 +193,29 @@ impl Aggregate for Node {
 }
 
 impl Machine {
+    /// The last proof of life as of an instant; a proof of a later one was given by a clock that was wrong. Without any
+    /// it is the instant itself.
+    fn alive_until(&self, seen_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> DateTime<Utc> {
+        [self.alive_at, seen_at].into_iter().flatten().filter(|proof| *proof <= now).max().unwrap_or(now)
+    }
+
+    fn lose(&self, by: Option<MemberId>, reason: String, alive_until: DateTime<Utc>) -> Result<Vec<Event>, Error> {
+        if self.lost {
+            return Ok(vec![]);
+        }
+        if !is_line(&reason, REASON_LENGTH_MAX) {
+            return Err(Error::BadReason);
+        }
+        Ok(vec![Event::Lost { by, reason, alive_until }])
+    }
+
     /// After an event that leaves the node ready or draining as it was.
     fn seen(self, event: &Event) -> Self {
         match event {
             Event::InventoryReported { inventory } => Self { inventory: inventory.clone(), ..self },
             Event::Alive { at } => Self { alive_at: Some(*at), ..self },
+            Event::Lost { .. } => Self { lost: true, ..self },
+            Event::Returned { at } => Self { alive_at: Some(*at), lost: false, ..self },
             Event::Registered { .. } | Event::Drained { .. } | Event::Resumed { .. } => self,
         }
     }
@@ -252,6 +313,36 @@ mod tests {
         given::<Node>([registered(), alive(0)]).when(prove(299)).then([]);
         given::<Node>([registered(), alive(0)]).when(prove(300)).then([alive(5)]);
         given::<Node>([registered(), alive(10), drained()]).when(prove(0)).then([]);
+    }
+
+    #[test]
+    fn is_lost_once_with_the_last_proof_of_its_life_until_it_is_heard_of() {
+        let minute = |minutes| DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes);
+        let lose = |seen: Option<i64>, now| Command::Lose {
+            by: None,
+            reason: "silent".into(),
+            seen_at: seen.map(minute),
+            at: minute(now),
+        };
+        let lost = |minutes| Event::Lost { by: None, reason: "silent".into(), alive_until: minute(minutes) };
+        let known = [registered(), alive(5)];
+        given::<Node>(known.clone()).when(lose(Some(7), 20)).then([lost(7)]);
+        given::<Node>(known.clone()).when(lose(None, 20)).then([lost(5)]);
+        given::<Node>(known.clone()).when(lose(Some(3), 20)).then([lost(5)]);
+        given::<Node>(known.clone()).when(lose(Some(30), 20)).then([lost(5)]);
+        given::<Node>([registered()]).when(lose(None, 20)).then([lost(20)]);
+        given::<Node>([]).when(lose(None, 20)).then_refused(Error::NotFound);
+        let bad = Command::Lose { by: None, reason: " ".into(), seen_at: None, at: minute(20) };
+        given::<Node>(known.clone()).when(bad).then_refused(Error::BadReason);
+        let gone = [&known[..], &[lost(5)]].concat();
+        given::<Node>(gone.clone()).when(lose(None, 30)).then([]);
+        let back = Event::Returned { at: minute(6) };
+        given::<Node>(gone.clone()).when(Command::ProveAlive { at: minute(6) }).then([back.clone()]);
+        let again = [&gone[..], &[back]].concat();
+        given::<Node>(again.clone()).when(Command::ProveAlive { at: minute(7) }).then([]);
+        given::<Node>(again).when(lose(None, 30)).then([lost(6)]);
+        let drained = fold::<Node>(&[registered(), drained(), lost(5), Event::Returned { at: minute(6) }]);
+        assert!(matches!(drained, Node::Draining(_)), "what was drained comes back drained");
     }
 
     #[test]

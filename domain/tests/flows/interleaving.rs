@@ -187,7 +187,7 @@ proptest! {
             }
         }
         world.settle();
-        let refused = order::Event::Refused { wanted_milli: 1000, free_milli: 0 };
+        let refused = order::Event::Refused { wanted_milli: 1000, free_milli: 0, node: Some(tenant()) };
         let count = |wanted: &order::Event| {
             world.events().iter().filter(|(_, event)| matches!(event, Event::Order(event) if event == wanted)).count()
         };

@@ -4,7 +4,7 @@ use super::world::{World, id, tenant};
 use domain::Event;
 use domain::identity::{Member, Role, Tenant, member, tenant as organisation};
 use domain::kernel::spec::member;
-use domain::kernel::{Id, JobId, NodeId, OrderId, PoolId, StreamName, TenantId};
+use domain::kernel::{Ancestors, Id, JobId, NodeId, OrderId, PoolId, StreamName, TenantId};
 use domain::ordering::{Order, order};
 use domain::pools::{Inventory, Node, Pool, node, pool};
 
@@ -33,7 +33,10 @@ fn an_order_that_finds_no_quota_is_refused_with_the_numbers() {
     world.order("eight", 8);
     let late = world.order("three", 3);
     world.settle();
-    assert_eq!(last_of(&world, late), order::Event::Refused { wanted_milli: 3000, free_milli: 2000 });
+    assert_eq!(
+        last_of(&world, late),
+        order::Event::Refused { wanted_milli: 3000, free_milli: 2000, node: Some(tenant()) }
+    );
     assert_eq!(world.quota().ordered(), 8000);
     world.is_sound();
 }
@@ -78,7 +81,8 @@ fn the_setup_that_was_used_makes_the_first_operator() {
     let world = World::with(1, "1");
     let platform = TenantId::PLATFORM;
     let give = |command| world.ask::<Tenant>(platform, platform, command).unwrap();
-    give(organisation::Command::Create { tenant: platform, name: "platform".into(), parent: None });
+    let (name, kind, above) = ("platform".into(), organisation::Level::Tenant, Ancestors::NONE);
+    give(organisation::Command::Create { tenant: platform, name, parent: None, kind, above });
     give(organisation::Command::OpenSetup { hash: "h".into() });
     let member = member::member_of("wang");
     let (handle, password) = ("wang".into(), "argon2".into());

@@ -1,6 +1,7 @@
 //! Jobs: from submission to the end, refused, waiting, cancelled.
 
 use super::world::{World, decimal};
+use chrono::TimeDelta;
 use domain::Event;
 use domain::allocation::job::{self, Outcome, Refusal};
 use domain::allocation::{Job, Lease};
@@ -178,4 +179,55 @@ fn a_cancelled_job_that_never_ran_costs_nothing() {
     assert_eq!(world.wallet().held(), Decimal::ZERO);
     assert!(!world.events().iter().any(|(_, event)| matches!(event, Event::Meter(_) | Event::Ledger(_))));
     world.is_sound();
+}
+
+#[test]
+fn a_job_whose_node_is_lost_keeps_what_it_holds_and_is_billed_for_what_is_proved() {
+    let world = World::ordered(4, "1000");
+    let job = world.submit_with("train", 1, 1);
+    let once = world.submit("once", 1);
+    world.settle();
+    world.place(job);
+    world.place(once);
+    world.settle();
+    let leases = world.leases();
+    leases.iter().for_each(|(lease, _)| world.start(*lease));
+    world.settle();
+    let proved = world.now.get() + TimeDelta::minutes(9);
+    world.pass(1200);
+    world.lose(proved);
+    world.settle();
+    assert_eq!(ended(&world, once), Outcome::Lost);
+    assert!(matches!(world.job(job), Job::Admitted { restarted: 1, .. }));
+    assert_eq!((world.quota().in_use(), world.wallet().held()), (1000, decimal("68")));
+    assert!(world.leases().iter().all(|(_, lease)| matches!(lease, Lease::Lost(_))));
+    world.lose(world.now.get());
+    world.settle();
+    // Nine minutes of a card at 80 an hour, twice.
+    assert_eq!(world.wallet().available(), decimal("1000") - decimal("24") - decimal("68"));
+    finish(&world);
+    assert_eq!(ended(&world, job), Outcome::Succeeded);
+    world.is_free();
+    world.is_sound();
+}
+
+#[test]
+fn a_node_lost_at_any_step_leaves_no_hold_and_no_lease() {
+    let (mut steps, mut again) = (0, 0);
+    loop {
+        let world = World::ordered(4, "1000");
+        let job = world.submit_with("train", 2, 1);
+        let came_so_far = (0..steps).all(|_| tick(&world));
+        world.lose(world.now.get());
+        finish(&world);
+        assert_eq!(ended(&world, job), Outcome::Succeeded, "lost after {steps} steps");
+        again += of_job(&world, job).iter().filter(|event| matches!(event, job::Event::Requeued { .. })).count();
+        world.is_free();
+        world.is_sound();
+        if !came_so_far {
+            break;
+        }
+        steps += 1;
+    }
+    assert!(again >= 3 && again < steps, "{again} of {steps}");
 }

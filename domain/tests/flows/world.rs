@@ -9,7 +9,7 @@ use domain::billing::{Wallet, wallet};
 use domain::catalog::{PriceBook, price_book};
 use domain::flows::{quota_key, wallet_key};
 use domain::kernel::spec::{bill_to, member};
-use domain::kernel::{CommandId, Currency, Id, JobId, LeaseId, MILLI, NodeId, OrderId, Resource, TenantId};
+use domain::kernel::{Ancestors, CommandId, Currency, Id, JobId, LeaseId, MILLI, NodeId, OrderId, Resource, TenantId};
 use domain::ordering::{Order, order};
 use domain::quota::{Allowance, allowance};
 use rust_decimal::Decimal;
@@ -66,7 +66,8 @@ impl World {
         world.ask::<Wallet>(&wallet, tenant(), wallet::Command::Open { currency: Currency::Cny }).unwrap();
         let top_up = wallet::Command::TopUp { amount: decimal(funds), by, reference: "bank".into() };
         world.ask::<Wallet>(&wallet, tenant(), top_up).unwrap();
-        let ceiling = allowance::Command::SetCeiling { tenant: tenant(), resource: a100(), milli: cards * MILLI, by };
+        let (root, resource, milli) = (tenant(), a100(), cards * MILLI);
+        let ceiling = allowance::Command::SetCeiling { root, below: vec![], resource, milli, by };
         world.ask::<Allowance>(quota_key(tenant(), &a100()), tenant(), ceiling).unwrap();
         world
     }
@@ -96,6 +97,7 @@ impl World {
         let order = id::<OrderId>(name);
         let terms = order::Terms {
             tenant: tenant(),
+            above: Ancestors::NONE,
             bill_to: bill_to(),
             resource: a100(),
             milli: cards * MILLI,
@@ -109,6 +111,11 @@ impl World {
 
     /// Li submits a job of so many cards.
     pub(crate) fn submit(&self, name: &str, cards: u32) -> JobId {
+        self.submit_with(name, cards, 0)
+    }
+
+    /// One that is started again so often after it was lost with its node.
+    pub(crate) fn submit_with(&self, name: &str, cards: u32, restarts: u32) -> JobId {
         let job = id::<JobId>(name);
         let spec = Spec {
             name: name.into(),
@@ -117,8 +124,10 @@ impl World {
             folder: None,
             demand: demand(cards),
             time_limit_s: None,
+            restarts,
         };
-        let submission = Submission { tenant: tenant(), by: member("li"), spec, bill_to: bill_to() };
+        let submission =
+            Submission { tenant: tenant(), above: Ancestors::NONE, by: member("li"), spec, bill_to: bill_to() };
         self.ask::<Job>(job, tenant(), job::Command::Submit(submission)).unwrap();
         job
     }
@@ -172,6 +181,13 @@ impl World {
         self.ask::<Lease>(lease, tenant(), end).unwrap();
     }
 
+    /// The node is lost, last heard of at an instant.
+    pub(crate) fn lose(&self, alive_until: DateTime<Utc>) {
+        let leases = self.leases().into_iter().map(|(lease, _)| lease).collect();
+        let loss = plan::Loss { node: id("node"), alive_until, leases };
+        self.ask::<Plan>("pool-0", TenantId::PLATFORM, plan::Command::RecordLoss(loss)).unwrap();
+    }
+
     /// What the scheduler or the node does next, or nothing. A node ends what nobody wants any more.
     pub(crate) fn act(&self) -> bool {
         for (lease, state) in self.leases() {
@@ -181,7 +197,7 @@ impl World {
                     cancelled || of != lease
                 }
                 Job::Ended(_) => true,
-                Job::Absent | Job::Submitted(_) | Job::Admitted(_) => false,
+                Job::Absent | Job::Submitted(_) | Job::Admitted { .. } => false,
             };
             match state {
                 Lease::Granted(_) | Lease::Running { .. } if unwanted => {
@@ -189,11 +205,11 @@ impl World {
                 }
                 Lease::Granted(_) => self.start(lease),
                 Lease::Running { .. } => self.end(lease, self.now.get(), Outcome::Succeeded),
-                Lease::Absent | Lease::Over(_) => continue,
+                Lease::Absent | Lease::Over(_) | Lease::Lost(_) => continue,
             }
             return true;
         }
-        let waiting = self.jobs().into_iter().find(|job| matches!(self.job(*job), Job::Admitted(_)));
+        let waiting = self.jobs().into_iter().find(|job| matches!(self.job(*job), Job::Admitted { .. }));
         waiting.inspect(|job| self.place(*job)).is_some()
     }
 
@@ -230,7 +246,7 @@ impl World {
         assert_eq!(self.quota().in_use(), 0);
         assert_eq!(self.wallet().held(), Decimal::ZERO);
         for (lease, state) in self.leases() {
-            assert!(matches!(state, Lease::Over(_)), "{lease} is {state:?}");
+            assert!(matches!(state, Lease::Over(_) | Lease::Lost(_)), "{lease} is {state:?}");
         }
     }
 }

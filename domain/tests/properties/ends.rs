@@ -5,7 +5,7 @@ use domain::allocation::job::{self, Outcome, Refusal, Spec, Submission};
 use domain::allocation::lease::{self, Grant};
 use domain::allocation::{Cards, Demand, Job, Lease};
 use domain::kernel::spec::{bill_to, member};
-use domain::kernel::{Aggregate, Id, NodeId, TenantId, fold};
+use domain::kernel::{Aggregate, Ancestors, Id, NodeId, TenantId, fold};
 use domain::ordering::order::{self, Order};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -21,6 +21,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Cancelled),
         text().prop_map(|reason| Outcome::NotStarted { reason }),
         Just(Outcome::Vanished),
+        Just(Outcome::Lost),
         refusal().prop_map(|reason| Outcome::Refused { reason }),
     ]
 }
@@ -48,8 +49,16 @@ pub(crate) fn demand() -> impl Strategy<Value = Demand> {
 fn spec() -> impl Strategy<Value = Spec> {
     let env = btree_map("[A-Z]{1,8}", text(), 0..3);
     let limit = option::of(1_i64..100_000);
-    (text(), vec(text(), 1..4), env, option::of(text()), demand(), limit).prop_map(
-        |(name, command, env, folder, demand, time_limit_s)| Spec { name, command, env, folder, demand, time_limit_s },
+    (text(), vec(text(), 1..4), env, option::of(text()), demand(), limit, 0_u32..3).prop_map(
+        |(name, command, env, folder, demand, time_limit_s, restarts)| Spec {
+            name,
+            command,
+            env,
+            folder,
+            demand,
+            time_limit_s,
+            restarts,
+        },
     )
 }
 
@@ -57,7 +66,7 @@ pub(crate) fn job_commands() -> impl Strategy<Value = Vec<job::Command>> {
     use job::Command;
     let submit = spec().prop_map(|spec| {
         let (tenant, by) = (TenantId::PLATFORM, member("li"));
-        Command::Submit(Submission { tenant, by, spec, bill_to: bill_to() })
+        Command::Submit(Submission { tenant, above: Ancestors::NONE, by, spec, bill_to: bill_to() })
     });
     let others = prop_oneof![
         1 => any::<(i64, i64)>().prop_map(|(wanted_milli, free_milli)| Command::Queue { wanted_milli, free_milli }),
@@ -79,7 +88,8 @@ pub(crate) fn order_commands() -> impl Strategy<Value = Vec<order::Command>> {
     let request = (-1_i64..20).prop_map(|units| {
         let (resource, price) = ("card.a100".parse().unwrap(), Decimal::from(80));
         let (tenant, bill_to, milli) = (TenantId::PLATFORM, bill_to(), units * 1000);
-        let terms = order::Terms { tenant, bill_to, resource, milli, price, price_version: 1 };
+        let above = if units % 2 == 0 { Ancestors::NONE } else { Ancestors::NONE.with(Id::derived(tenant, "root")) };
+        let terms = order::Terms { tenant, above, bill_to, resource, milli, price, price_version: 1 };
         Command::Request { by: member("li"), terms }
     });
     let by = || prop_oneof![Just(member("li")), Just(member("wang"))];
@@ -87,7 +97,9 @@ pub(crate) fn order_commands() -> impl Strategy<Value = Vec<order::Command>> {
         3 => by().prop_map(|by| Command::Approve { by }),
         1 => (by(), text()).prop_map(|(by, reason)| Command::Reject { by, reason }),
         3 => Just(Command::Activate),
-        1 => any::<(i64, i64)>().prop_map(|(wanted_milli, free_milli)| Command::Refuse { wanted_milli, free_milli }),
+        1 => (any::<(i64, i64)>(), option::of(one_of(2))).prop_map(|((wanted_milli, free_milli), node)| {
+            Command::Refuse { wanted_milli, free_milli, node }
+        }),
         2 => by().prop_map(|by| Command::Return { by }),
         1 => Just(Command::ConfirmReturn),
         2 => any::<i64>().prop_map(|in_use_milli| Command::RefuseReturn { in_use_milli }),
@@ -117,6 +129,7 @@ pub(crate) fn lease_commands() -> impl Strategy<Value = Vec<lease::Command>> {
             Command::ReportEnd { node, generation, started_at, at, outcome }
         }),
         1 => Just(Command::Void),
+        1 => instant().prop_map(|alive_until| Command::Lose { alive_until }),
         1 => Just(grant.clone()),
     ];
     vec(others, 0..12).prop_map(move |others| [grant.clone()].into_iter().chain(others).collect())
@@ -138,7 +151,10 @@ proptest! {
         let job: Job = fold(&events);
         prop_assert_eq!(ends, usize::from(matches!(job, Job::Ended(_))), "{:?}", events);
         let places = events.iter().filter(|event| matches!(event, job::Event::Placed { .. })).count();
-        prop_assert!(places <= 1, "a job has one place: {:?}", events);
+        let again = events.iter().filter(|event| matches!(event, job::Event::Requeued { .. })).count();
+        prop_assert!(places <= 1 + again, "a job has one place at a time: {:?}", events);
+        let may = job.submission().map_or(0, |of| of.spec.restarts);
+        prop_assert!(again <= usize::try_from(may).unwrap(), "{} of {} restarts: {:?}", again, may, events);
         let after = events.iter().skip_while(|event| !matches!(event, job::Event::Ended { .. })).skip(1);
         for event in after {
             let voided = matches!(event, job::Event::AdmissionVoided | job::Event::PlacementVoided { .. });
@@ -183,7 +199,7 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(ends == 1, matches!(fold::<Lease>(&events), Lease::Over(_)));
+        prop_assert_eq!(ends == 1, matches!(fold::<Lease>(&events), Lease::Over(_) | Lease::Lost(_)));
         fold::<Lease>(&shuffled);
     }
 }

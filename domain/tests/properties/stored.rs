@@ -9,7 +9,7 @@ use domain::billing::{Ledger, Series, Statement, Wallet, series, statement};
 use domain::catalog::{Contract, PriceBook, Product, contract, product};
 use domain::identity::{ApiKey, Member, Role, Tenant, api_key, member, tenant};
 use domain::kernel::spec::bill_to;
-use domain::kernel::{Aggregate, Currency, Id, Quantity, TenantId, Unit};
+use domain::kernel::{Aggregate, Ancestors, Currency, Id, Quantity, TenantId, Unit};
 use domain::metering::Meter;
 use domain::ordering::Order;
 use domain::pools::{Card, Inventory, Node, Pool, node, pool};
@@ -38,15 +38,19 @@ fn after<C: Clone + std::fmt::Debug + 'static>(
 
 fn tenants() -> BoxedStrategy<Vec<Event>> {
     use tenant::Command;
-    let create = (one_of(2), text(), option::of(one_of(3))).prop_map(|(tenant, name, parent)| Command::Create {
-        tenant,
-        name,
-        parent,
+    let level = || sample::select(vec![tenant::Level::Tenant, tenant::Level::Project]);
+    let create = (one_of(2), text(), vec(one_of(9), 0..9), level()).prop_map(|(tenant, name, above, kind)| {
+        let above = above.into_iter().fold(Ancestors::NONE, |above, node| above.with(node));
+        Command::Create { tenant, name, parent: above.parent(), kind, above }
     });
-    let platform = Just(Command::Create { tenant: TenantId::PLATFORM, name: "平台".into(), parent: None });
+    let (platform, name) = (TenantId::PLATFORM, String::from("平台"));
+    let (kind, above) = (tenant::Level::Tenant, Ancestors::NONE);
+    let platform = Just(Command::Create { tenant: platform, name, parent: None, kind, above });
     let others = prop_oneof![
         text().prop_map(|hash| Command::OpenSetup { hash }),
         Just(Command::OpenSetup { hash: "h".into() }),
+        text().prop_map(|reason| Command::Suspend { by: member::member_of("root"), reason }),
+        Just(Command::Resume { by: member::member_of("root") }),
         ("[a-z]{2,9}", text()).prop_map(|(handle, password)| {
             let member = member::member_of(&handle);
             Command::UseSetup { hash: "h".into(), member, handle, password }

@@ -2,8 +2,8 @@
 //!
 //! Owns: the four calls of `agent-protocol`. Does not own: what a report means for a lease (`domain::allocation`).
 //! Invariants: an agent speaks for its own node only; a report that comes again, late or in another order changes
-//! nothing; one of another generation is answered as stale and counts for nothing; the agent's words are commands with
-//! ids of their own, so each has one effect.
+//! nothing; one of another generation, or of a lease that was lost, is answered as stale and counts for nothing; the
+//! agent's words are commands with ids of their own, so each has one effect.
 
 use crate::Fleets;
 use crate::fleet::Phase as Known;
@@ -154,13 +154,16 @@ async fn report(
     Json(report, _): Json<Report>,
 ) -> Result<Answer<Acknowledged>, Problem> {
     take_stock(&agents, node, &report).await?;
-    let mut stale = vec![];
+    let (mut stale, mut failed) = (vec![], None);
     for seen in &report.leases {
-        if !take_word(&agents, node, seen).await? {
-            stale.push(seen.lease);
+        match take_word(&agents, node, seen).await {
+            Ok(true) => {}
+            Ok(false) => stale.push(seen.lease),
+            // The other leases are heard all the same; the agent says all of it again.
+            Err(problem) => failed = Some(problem),
         }
     }
-    Ok(Answer(Acknowledged { stale }))
+    failed.map_or(Ok(Answer(Acknowledged { stale })), Err)
 }
 
 /// What the node has, where it changed, and a sparse proof of life.
@@ -190,6 +193,10 @@ async fn take_word(agents: &Agents, node: NodeId, seen: &ObservedLease) -> Resul
     }
     let loaded = agents.kit.executor.load::<Lease>(seen.lease).await?.state;
     let Some(grant) = loaded.grant() else { return Ok(false) };
+    // Asked before the command: one that was done before is answered as it was then.
+    if matches!(loaded, Lease::Lost(_)) {
+        return Ok(false);
+    }
     if let Phase::Ended { output_bytes, .. } = seen.phase
         && grant.node == node
     {

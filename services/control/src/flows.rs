@@ -2,16 +2,17 @@
 //!
 //! Owns: the order, the retries, the checkpoint. Does not own: what follows from what (`domain::flows`).
 //! Invariants: an event's commands are given before the next event's; a command has the same id however often its event
-//! is handled, so that a lost checkpoint repeats nothing; a refusal that a flow has no event for is a defect and is
+//! is handled, so that a lost checkpoint repeats nothing and two processes that handle one event have one effect; what
+//! another process has handled is passed over; a refusal that a flow has no event for is a defect and is
 //! reported loudly, with the command, and the flows go on.
 
 use crate::ControlError;
-use crate::projector::{decode, patiently};
+use crate::projector::{decode, patient, patiently};
 use domain::flows::{Action, Facts, needs, react};
 use domain::kernel::{Aggregate, Meta, Recorded, Rejection, StreamName};
 use domain::{Event, Give, Listed, State};
 use eventlog::{Executor, LogError, Refused, Subscription, digest};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use kit::Kit;
 use std::time::Duration;
 
@@ -19,24 +20,33 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// Handles what there is and what comes.
 pub async fn run(kit: &Kit) -> Result<(), ControlError> {
-    let from = kit.runtime.flows_at().await?;
+    let from = patient(|| kit.runtime.flows_at().boxed()).await?;
     kit.progress.flows_reached(from);
     let mut log = Subscription::after(kit.executor.log().clone(), from);
     loop {
         let page = patiently(&mut log).await?;
         let events = decode(&page)?;
+        let handled = patient(|| kit.runtime.flows_at().boxed()).await?;
         for (stored, event) in page.iter().zip(events) {
-            if let Some(event) = event {
+            if let Some(event) = event.filter(|_| stored.position > handled) {
                 handle(kit, stored, &event).await?;
             }
             kit.progress.flows_reached(stored.position);
         }
-        kit.runtime.flows_reached(log.position()).await?;
+        patient(|| kit.runtime.flows_reached(log.position()).boxed()).await?;
     }
 }
 
 async fn handle(kit: &Kit, cause: &Recorded, event: &Event) -> Result<(), LogError> {
-    let facts = facts(&kit.executor, cause, event).await?;
+    let facts = loop {
+        match facts(&kit.executor, cause, event).await {
+            Err(LogError::Unreachable(why)) => {
+                tracing::warn!(cause = why, "a flow's facts wait for the log");
+                tokio::time::sleep(RETRY).await;
+            }
+            facts => break facts?,
+        }
+    };
     for action in react(cause, event, &facts) {
         while let Err(error) = give(kit, cause, &action).await {
             match error {

@@ -12,7 +12,7 @@ use domain::billing::ledger::{self, Heading};
 use domain::billing::statement::ledger_key;
 use domain::kernel::{Aggregate, CommandId, Id, Meta, Month, TenantId};
 use domain::metering::{Meter, meter};
-use eventlog::{LogError, Refused};
+use eventlog::{Done, LogError, Refused};
 use kit::Kit;
 use projections::{meters, statements};
 use std::time::Duration;
@@ -41,9 +41,19 @@ pub async fn close_due(kit: &Kit) -> Result<Vec<String>, ControlError> {
     let read_until = read_meters(kit, now).await?;
     kit.progress.flowed(read_until).await;
     // What the flows charged is below the head by now; the list of open ledgers has to show it.
-    let head = *kit.executor.log().head().borrow();
-    if kit.progress.shown(head).await.is_err() {
-        tracing::warn!(head, "the read models are behind; months are closed the next time");
+    let head = last_position(kit).await?;
+    if let Err(behind) = kit.progress.shown(head).await {
+        let stopped: Vec<_> = kit.progress.stops().into_keys().collect();
+        if stopped.is_empty() {
+            tracing::warn!(head, "the read models are behind; months are closed the next time");
+        } else {
+            tracing::error!(
+                head,
+                ?stopped,
+                cause = behind.detail(),
+                "no month is closed while a read model has stopped"
+            );
+        }
         return Ok(vec![]);
     }
     let mut closed = vec![];
@@ -60,6 +70,16 @@ pub async fn close_due(kit: &Kit) -> Result<Vec<String>, ControlError> {
         }
     }
     Ok(closed)
+}
+
+/// The log's last position, whichever process wrote it.
+async fn last_position(kit: &Kit) -> Result<i64, LogError> {
+    let log = kit.executor.log();
+    let mut head = *log.head().borrow();
+    while let Some(last) = log.read_all(head, 500).await?.last() {
+        head = last.position;
+    }
+    Ok(head)
 }
 
 /// Reads every open meter at each month's end that lies behind it; the position of the last reading.
@@ -92,31 +112,60 @@ pub(crate) struct Step {
     pub(crate) tenant: TenantId,
 }
 
+impl Step {
+    fn meta(&self, kit: &Kit) -> Meta {
+        let id = CommandId::derived(self.tenant, &format!("clock/{}", self.name));
+        Meta {
+            tenant: self.tenant,
+            actor: "clock".into(),
+            command: id,
+            digest: eventlog::digest(&[&self.name]),
+            correlation: id,
+            causation: None,
+            trace: None,
+            occurred_at: kit.clock.now(),
+        }
+    }
+
+    /// The position of what it did, or `None` where it was refused, which is reported.
+    fn told<A: Aggregate>(
+        self,
+        key: &str,
+        outcome: Result<Done<A::Event>, Refused<A::Error>>,
+    ) -> Result<Option<i64>, ControlError> {
+        match outcome {
+            Ok(done) => Ok(Some(done.position)),
+            Err(Refused::Domain(error)) => {
+                let (stream, step) = (A::STREAM, self.name);
+                tracing::warn!(stream, key, step, cause = %error, "the clock's command was refused");
+                Ok(None)
+            }
+            Err(Refused::Log(error)) => Err(error.into()),
+            Err(Refused::CommandReused) => Err(LogError::CommandReused.into()),
+        }
+    }
+}
+
 /// The position of what it did, or `None` where it was refused, which is reported.
 pub(crate) async fn give<A: Aggregate>(
     kit: &Kit,
     key: &str,
-    Step { name, tenant }: Step,
+    step: Step,
     command: A::Command,
 ) -> Result<Option<i64>, ControlError> {
-    let id = CommandId::derived(tenant, &format!("clock/{name}"));
-    let meta = Meta {
-        tenant,
-        actor: "clock".into(),
-        command: id,
-        digest: eventlog::digest(&[&name]),
-        correlation: id,
-        causation: None,
-        trace: None,
-        occurred_at: kit.clock.now(),
-    };
-    match kit.executor.execute::<A>(key, meta, command).await {
-        Ok(done) => Ok(Some(done.position)),
-        Err(Refused::Domain(error)) => {
-            tracing::warn!(stream = A::STREAM, key, step = name, cause = %error, "the clock's command was refused");
-            Ok(None)
-        }
-        Err(Refused::Log(error)) => Err(error.into()),
-        Err(Refused::CommandReused) => Err(LogError::CommandReused.into()),
+    let outcome = kit.executor.execute::<A>(key, step.meta(kit), command).await;
+    step.told::<A>(key, outcome)
+}
+
+/// The same, only if the stream has so many events; `None` too where it has moved on.
+pub(crate) async fn give_at<A: Aggregate>(
+    kit: &Kit,
+    key: &str,
+    step: Step,
+    (command, expected): (A::Command, i64),
+) -> Result<Option<i64>, ControlError> {
+    match kit.executor.execute_at::<A>(key, step.meta(kit), command, expected).await {
+        Err(Refused::Log(LogError::Moved { .. })) => Ok(None),
+        outcome => step.told::<A>(key, outcome),
     }
 }

@@ -3,7 +3,7 @@
 //! Owns: `EventLog`, `LogError`. Does not own: deciding what to append (`execute`).
 
 use crate::{Append, Appended};
-use domain::kernel::{Recorded, StreamName};
+use domain::kernel::{CommandId, Recorded, StreamName};
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -29,6 +29,17 @@ pub trait EventLog: Send + Sync + 'static {
 
     /// The events after a position (0 is before the first), oldest first, at most `limit`.
     fn read_all(&self, after_position: i64, limit: usize) -> BoxFuture<'_, Result<Vec<Recorded>, LogError>>;
+
+    /// The events of all streams of a category after a position, oldest first, at most `limit`.
+    fn read_category<'a>(
+        &'a self,
+        category: &'a str,
+        after_position: i64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>>;
+
+    /// The position of the last event with a correlation; 0 if there is none.
+    fn last_of(&self, correlation: CommandId) -> BoxFuture<'_, Result<i64, LogError>>;
 
     /// The last position as this process knows it; wakes at every commit of this process, not of others.
     fn head(&self) -> watch::Receiver<i64>;

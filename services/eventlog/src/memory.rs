@@ -2,7 +2,7 @@
 
 use crate::{Append, Appended, EventLog, LogError, book::Book};
 use chrono::Utc;
-use domain::kernel::{Recorded, StreamName};
+use domain::kernel::{CommandId, Recorded, StreamName};
 use futures::future::{BoxFuture, FutureExt, ready};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -68,6 +68,24 @@ impl EventLog for MemoryLog {
     fn read_all(&self, after_position: i64, limit: usize) -> BoxFuture<'_, Result<Vec<Recorded>, LogError>> {
         let page = self.kept().book.added.iter().skip(index(after_position)).take(limit).cloned().collect();
         ready(Ok(page)).boxed()
+    }
+
+    fn read_category<'a>(
+        &'a self,
+        category: &'a str,
+        after_position: i64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
+        let kept = self.kept();
+        let after = kept.book.added.iter().skip(index(after_position));
+        let page = after.filter(|stored| stored.stream.category() == category).take(limit).cloned().collect();
+        ready(Ok(page)).boxed()
+    }
+
+    fn last_of(&self, correlation: CommandId) -> BoxFuture<'_, Result<i64, LogError>> {
+        let kept = self.kept();
+        let last = kept.book.added.iter().rev().find(|stored| stored.meta.correlation == correlation);
+        ready(Ok(last.map_or(0, |stored| stored.position))).boxed()
     }
 
     fn head(&self) -> watch::Receiver<i64> {

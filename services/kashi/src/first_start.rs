@@ -12,10 +12,10 @@ use domain::billing::{Wallet, wallet};
 use domain::catalog::{Contract, PriceBook, Product, contract, price_book, product};
 use domain::flows::{quota_key, wallet_key};
 use domain::identity::Tenant;
-use domain::identity::tenant::{self, Setup};
+use domain::identity::tenant::{self, Level, Setup};
 use domain::kernel::{
-    Aggregate, CommandId, Currency, CustomerId, Id, MILLI, MemberId, Meta, Model, PoolId, PriceBookId, Resource,
-    TenantId, Zone,
+    Aggregate, Ancestors, CommandId, Currency, CustomerId, Id, MILLI, MemberId, Meta, Model, PoolId, PriceBookId,
+    Resource, TenantId, Zone,
 };
 use domain::pools::{Pool, pool};
 use domain::quota::{Allowance, allowance};
@@ -68,10 +68,14 @@ async fn give<A: Aggregate>(
     Ok(())
 }
 
+fn create_root(tenant: TenantId, name: &str, parent: Option<TenantId>) -> tenant::Command {
+    tenant::Command::Create { tenant, name: name.into(), parent, kind: Level::Tenant, above: Ancestors::NONE }
+}
+
 /// What every platform has: its own tenant and a first pool.
 pub(crate) async fn for_real(kit: &Kit) -> anyhow::Result<()> {
     let platform = TenantId::PLATFORM;
-    let create = tenant::Command::Create { tenant: platform, name: "platform".into(), parent: None };
+    let create = create_root(platform, "platform", None);
     give::<Tenant>(kit, platform, platform, "create the platform", create).await?;
     let create = pool::Command::Create { pool: first_pool(), name: "default".into() };
     give::<Pool>(kit, platform, first_pool(), "create the first pool", create).await
@@ -86,7 +90,7 @@ pub(crate) async fn for_a_trial(kit: &Kit, model: &Model) -> anyhow::Result<()> 
     if !begun {
         return Ok(());
     }
-    let create = tenant::Command::Create { tenant: demo, name: TRIAL_TENANT.into(), parent: Some(TenantId::PLATFORM) };
+    let create = create_root(demo, TRIAL_TENANT, Some(TenantId::PLATFORM));
     give::<Tenant>(kit, demo, demo, "create the trial tenant", create).await?;
     let card = Resource::Card(model.clone());
     let book = list_prices(kit, &card).await?;
@@ -94,7 +98,8 @@ pub(crate) async fn for_a_trial(kit: &Kit, model: &Model) -> anyhow::Result<()> 
     for (resource, units) in [(card, TRIAL_CARDS), (Resource::Core, TRIAL_CORES)] {
         let step = format!("set the trial quota of {}", if resource == Resource::Core { "cores" } else { "cards" });
         let key = quota_key(demo, &resource);
-        let set = allowance::Command::SetCeiling { tenant: demo, resource, milli: units * MILLI, by: myself() };
+        let (root, below, milli, by) = (demo, vec![], units * MILLI, myself());
+        let set = allowance::Command::SetCeiling { root, below, resource, milli, by };
         give::<Allowance>(kit, demo, key, &step, set).await?;
     }
     Ok(())

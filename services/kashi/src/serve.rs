@@ -1,38 +1,89 @@
 //! The server side: `kashi up` (every role and a local agent, in one folder) and `kashi server`.
 //!
-//! Owns: opening the data folder, starting the roles in the right order, the first words on the terminal, a clean end.
-//! Does not own: what a first start puts in place (`first_start`), the local agent (`local_agent`).
-//! Invariants: one process per data folder; nobody is served before the fleet is caught up; INT and TERM end it within
-//! seconds, and running jobs go on.
+//! Owns: opening the data folder and the database, starting the roles in the right order, the first words on the
+//! terminal, a clean end. Does not own: what a first start puts in place (`first_start`), the local agent
+//! (`local_agent`).
+//! Invariants: SQLite files have one process, a PostgreSQL database has any number of them, and the folder beside it is
+//! shared by all; the address of a database, which may hold a password, is never shown; nobody is served before the fleet
+//! is caught up; INT and TERM end it within seconds, and running jobs go on.
 
 use crate::{first_start, local_agent};
 use anyhow::{Context, bail};
 use axum::Router;
-use control::Fleets;
+use chrono::TimeDelta;
+use control::{Fleets, SILENCE_MAX, Versions};
 use domain::kernel::{BadResource, Model};
 use domain::pools::SIMULATED_PREFIX;
 use eventlog::{Executor, Log, SqlLog};
 use kit::objects::Outputs;
 use kit::runtime::Runtime;
-use kit::{Clock, Kit, Progress, SessionKey};
+use kit::{Access, Clock, Keyring, Kit, Progress, SessionKey};
+use std::convert::Infallible;
+use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
-use store::Db;
+use store::{Engine, Home};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Where everything is, and where it listens.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ServerArgs {
-    /// The folder of the log, the read models and the output of jobs.
+    /// The folder of the keys and the output of jobs, and of the log and the read models where there is no --database.
     #[arg(long, env = "KASHI_DATA", default_value = "kashi-data")]
     pub(crate) data: PathBuf,
     /// The address to listen on; port 0 takes a free one.
     #[arg(long, env = "KASHI_LISTEN", default_value = "127.0.0.1:8030")]
     pub(crate) listen: SocketAddr,
+    /// Keep the log, the read models and the runtime state in this PostgreSQL database, `postgres://…`. Several servers may
+    /// share it; they share the folder of --data as well. A password is better told by the environment.
+    #[arg(long, env = "KASHI_DATABASE", hide_env_values = true, value_name = "URL")]
+    pub(crate) database: Option<DatabaseUrl>,
+    /// The file with the key that signs sessions, if not in the folder of --data. Servers that share a database share it.
+    #[arg(long, env = "KASHI_SESSION_KEY", value_name = "FILE")]
+    pub(crate) session_key: Option<PathBuf>,
+    /// Keep the keys of personal data in this database, `sqlite:PATH` or `postgres://…`, if not beside the log. It is
+    /// backed up apart from the log: a backup that holds both undoes erasures.
+    #[arg(long, env = "KASHI_KEY_STORE", hide_env_values = true, value_name = "URL")]
+    pub(crate) key_store: Option<DatabaseUrl>,
+    /// The file with the key that the key store is sealed under, if not in the folder of --data. Servers that share a
+    /// database share it.
+    #[arg(long, env = "KASHI_MASTER_KEY", value_name = "FILE")]
+    pub(crate) master_key: Option<PathBuf>,
+    /// Give up a node that is silent for so many seconds: what ran there is lost, and starts elsewhere or fails.
+    #[arg(long, env = "KASHI_NODE_SILENCE_MAX_S", value_name = "S", default_value_t = SILENCE_MAX.num_seconds())]
+    #[arg(value_parser = clap::value_parser!(i64).range(60..=86_400))]
+    pub(crate) node_silence_max_s: i64,
+}
+
+/// The address of a database. It may hold a password, so it is taken as it is and shown nowhere.
+#[derive(Clone)]
+pub(crate) struct DatabaseUrl(String);
+
+impl FromStr for DatabaseUrl {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DatabaseUrl(hidden)")
+    }
+}
+
+impl ServerArgs {
+    fn home(&self) -> anyhow::Result<Home> {
+        match &self.database {
+            None => Ok(Home::folder(&self.data)),
+            Some(DatabaseUrl(url)) => Home::postgres(url).context("--database"),
+        }
+    }
 }
 
 /// The same, and a local agent.
@@ -89,28 +140,34 @@ pub(crate) async fn server(args: ServerArgs) -> anyhow::Result<()> {
 /// A data folder that is ours, and a port.
 struct Opened {
     kit: Kit,
+    versions: Versions,
     fleets: Fleets,
     listener: TcpListener,
     address: SocketAddr,
+    silence_max: TimeDelta,
     _lock: File,
 }
 
 impl Opened {
     async fn open(args: &ServerArgs) -> anyhow::Result<Self> {
-        let data = &args.data;
+        let (data, home) = (&args.data, args.home()?);
         make_private(data)?;
-        let lock = lock(data)?;
+        let lock = lock(data, home.engine())?;
         let listener = TcpListener::bind(args.listen)
             .await
             .with_context(|| format!("cannot listen on {}; another program may do so: try --listen", args.listen))?;
         let address = listener.local_addr()?;
-        let kit = open_kit(data).await.with_context(|| format!("cannot open the data folder {}", data.display()))?;
+        let (kit, versions) = open_kit(args, home).await.with_context(|| match args.database {
+            None => format!("cannot open the data folder {}", data.display()),
+            Some(_) => format!("cannot open the database of --database, or the data folder {}", data.display()),
+        })?;
         let fleets = Fleets::caught_up(kit.executor.log()).await?;
-        Ok(Self { kit, fleets, listener, address, _lock: lock })
+        let silence_max = TimeDelta::seconds(args.node_silence_max_s);
+        Ok(Self { kit, versions, fleets, listener, address, silence_max, _lock: lock })
     }
 
     async fn serve(self, agent: Option<local_agent::Offer>) -> anyhow::Result<()> {
-        let Self { kit, fleets, listener, .. } = self;
+        let Self { kit, versions, fleets, listener, silence_max, .. } = self;
         let routes = Router::new()
             .merge(tenant::router(kit.clone()))
             .merge(portal::router(kit.clone()))
@@ -119,42 +176,65 @@ impl Opened {
         let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let outcome = tokio::select! {
             served = served => served.context("the server stopped"),
-            stopped = control::run(kit.clone(), fleets) => stopped.context("the control service stopped"),
+            stopped = control::run(kit.clone(), fleets, silence_max) => stopped.context("the control service stopped"),
+            () = versions.run(&kit) => Ok(()),
             ended = local_agent::run(&kit, agent) => ended,
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),
         };
         kit.read.close().await;
+        kit.keys.close().await;
         tracing::info!("stopped; running jobs go on and are taken up at the next start");
         outcome
     }
 }
 
-async fn open_kit(data: &Path) -> anyhow::Result<Kit> {
-    let at = |name: &str| format!("sqlite:{}", data.join(name).display());
-    let log: Log = Arc::new(SqlLog::open(&at("log.db")).await?);
-    Ok(Kit {
+async fn open_kit(args: &ServerArgs, home: Home) -> anyhow::Result<(Kit, Versions)> {
+    let data = &args.data;
+    let log: Log = Arc::new(SqlLog::open(&home.url("log")).await?);
+    let runtime = Runtime::open(&home.url("runtime")).await?;
+    let key_store = args.key_store.as_ref().map_or_else(|| home.url("keys"), |DatabaseUrl(url)| url.clone());
+    let master_key = args.master_key.clone().unwrap_or_else(|| data.join("keys.master"));
+    let (read, versions) = Versions::open(home, &runtime).await?;
+    let session_key = args.session_key.clone().unwrap_or_else(|| data.join("session.key"));
+    let clock = Clock::System;
+    let kit = Kit {
+        access: Access::new(log.clone(), clock.clone()),
         executor: Executor::new(log),
-        read: Db::open_relaxed(&at("read.db"), &projections::MIGRATIONS).await?,
-        clock: Clock::System,
-        sessions: SessionKey::open(&data.join("session.key"))?,
-        runtime: Runtime::open(&at("runtime.db")).await?,
+        read,
+        clock,
+        sessions: SessionKey::open(&session_key)?,
+        keys: Keyring::open(&key_store, &master_key).await.context("the key store")?,
+        runtime,
         outputs: Outputs::open(&data.join("objects")),
         progress: Progress::default(),
-    })
+    };
+    Ok((kit, versions))
 }
 
 fn make_private(folder: &Path) -> anyhow::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.with_context(|| format!("cannot make the data folder {}", folder.display()))
+    made.with_context(|| format!("cannot make the data folder {}", folder.display()))?;
+    // One that was there before may be open to others.
+    let mode = std::fs::metadata(folder)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        tracing::warn!(folder = %folder.display(), "the data folder was open to other accounts; it is closed to them");
+        let closed = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700));
+        closed.with_context(|| format!("the data folder {} is open to other accounts", folder.display()))?;
+    }
+    Ok(())
 }
 
-/// One process per data folder.
-fn lock(data: &Path) -> anyhow::Result<File> {
+/// One process per data folder, or several that keep nothing in it but what they share.
+fn lock(data: &Path, engine: Engine) -> anyhow::Result<File> {
     let path = data.join("lock");
     let lock = File::options().create(true).append(true).open(&path)?;
-    match lock.try_lock() {
+    let taken = match engine {
+        Engine::Sqlite => lock.try_lock(),
+        Engine::Postgres => lock.try_lock_shared(),
+    };
+    match taken {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => {
             bail!("another kashi runs on {}; stop it, or give another folder with --data", data.display())

@@ -5,7 +5,6 @@
 //! once; nothing is kept behind a gap.
 
 use domain::kernel::LeaseId;
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,18 +19,18 @@ const TOTAL: &str = "total";
 /// The most bytes that one read gives.
 pub const READ_BYTES_MAX: usize = 256 * 1024;
 
-/// The kept output of every lease. Clones share it; one process writes.
+/// The kept output of every lease. Clones share it, and so may several processes: how much there is, is looked up.
 #[derive(Debug, Clone)]
 pub struct Outputs {
     folder: Arc<PathBuf>,
-    sizes: Arc<Mutex<HashMap<LeaseId, u64>>>,
+    writing: Arc<Mutex<()>>,
     grown: Arc<watch::Sender<()>>,
 }
 
 impl Outputs {
     /// Keeps output below this folder.
     pub fn open(folder: &Path) -> Self {
-        Self { folder: Arc::new(folder.to_owned()), sizes: Arc::default(), grown: Arc::new(watch::Sender::new(())) }
+        Self { folder: Arc::new(folder.to_owned()), writing: Arc::default(), grown: Arc::new(watch::Sender::new(())) }
     }
 
     /// Wakes whenever some output grows in this process.
@@ -42,21 +41,16 @@ impl Outputs {
     /// Keeps bytes from an offset on, and says where the next ones start: what was known already is passed over, and
     /// what would leave a gap is not kept.
     pub async fn append(&self, lease: LeaseId, offset: u64, bytes: &[u8]) -> io::Result<u64> {
-        let mut sizes = self.sizes.lock().await;
-        let size = match sizes.get(&lease) {
-            Some(size) => *size,
-            None => self.stored_size(lease).await?,
-        };
+        let turn = self.writing.lock().await;
+        let size = self.size(lease).await?;
         let known = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let fresh = bytes.get(known..).unwrap_or_default();
         if offset > size || fresh.is_empty() {
-            sizes.insert(lease, size);
             return Ok(size);
         }
         self.write(lease, size, fresh).await?;
         let size = size + fresh.len() as u64;
-        sizes.insert(lease, size);
-        drop(sizes);
+        drop(turn);
         self.grown.send_replace(());
         Ok(size)
     }
@@ -80,16 +74,17 @@ impl Outputs {
 
     /// How many bytes there are.
     pub async fn size(&self, lease: LeaseId) -> io::Result<u64> {
-        match self.sizes.lock().await.get(&lease) {
-            Some(size) => Ok(*size),
-            None => self.stored_size(lease).await,
-        }
+        Ok(self.segments(lease).await?.last().map_or(0, |(start, size)| start + size))
     }
 
     /// Keeps how many bytes there will be in all, once the work has ended and its node has said so.
     pub async fn will_be(&self, lease: LeaseId, total: u64) -> io::Result<()> {
-        fs::create_dir_all(self.of(lease)).await?;
-        fs::write(self.of(lease).join(TOTAL), total.to_string()).await?;
+        let folder = self.of(lease);
+        fs::create_dir_all(&folder).await?;
+        // Another process may say the same at the same time.
+        let new = folder.join(format!("{TOTAL}.{}", uuid::Uuid::new_v4()));
+        fs::write(&new, total.to_string()).await?;
+        fs::rename(&new, folder.join(TOTAL)).await?;
         self.grown.send_replace(());
         Ok(())
     }
@@ -111,13 +106,18 @@ impl Outputs {
         };
         fs::create_dir_all(self.of(lease)).await?;
         let mut options = fs::OpenOptions::new();
-        let mut file = options.create(true).append(true).open(self.segment(lease, start)).await?;
+        // Put where it belongs and not behind the end, where another process may have put the same just now.
+        let mut file = options.create(true).truncate(false).write(true).open(self.segment(lease, start)).await?;
+        file.seek(io::SeekFrom::Start(size - start)).await?;
         file.write_all(bytes).await?;
-        file.sync_data().await
-    }
-
-    async fn stored_size(&self, lease: LeaseId) -> io::Result<u64> {
-        Ok(self.segments(lease).await?.last().map_or(0, |(start, size)| start + size))
+        file.sync_data().await?;
+        if size == start {
+            // A new file is there after a power cut only if the folders that name it are.
+            for folder in [self.of(lease), self.folder.join("output")] {
+                fs::File::open(folder).await?.sync_all().await?;
+            }
+        }
+        Ok(())
     }
 
     /// Start and size of each segment, in order.
@@ -184,6 +184,16 @@ mod tests {
         let again = Outputs::open(folder.path());
         assert_eq!((again.total(lease()).await.unwrap(), again.size(lease()).await.unwrap()), (Some(5), 3));
         assert_eq!(again.read(lease(), 0).await.unwrap(), b"abc");
+    }
+
+    #[tokio::test]
+    async fn two_processes_keep_one_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (Outputs::open(folder.path()), Outputs::open(folder.path()));
+        assert_eq!(one.append(lease(), 0, b"ab").await.unwrap(), 2);
+        assert_eq!(two.append(lease(), 0, b"abc").await.unwrap(), 3);
+        assert_eq!(one.append(lease(), 2, b"cd").await.unwrap(), 4);
+        assert_eq!(two.read(lease(), 0).await.unwrap(), b"abcd");
     }
 
     #[tokio::test]

@@ -2,15 +2,20 @@
 //!
 //! Owns: one marker type for each permission, the extractor, and the scope that goes with a permission.
 //! Does not own: who has which permission (`domain::identity::Role`).
-//! Invariants: the scope is that of the role which grants the permission, so an auditor who is also an engineer reads
-//! every tenant and orders for their own only; a thing out of scope is answered as if there were none.
+//! Invariants: the scope is that of the widest role which grants the permission, so an auditor who is also an engineer
+//! reads every tenant and orders for their own only; a thing out of scope is answered as if there were none; whether a
+//! thing is in scope is asked of the log, so that a node which was just made is in it at once.
 
 use crate::{Actor, Kit, Problem};
 use axum::{
     extract::{FromRef, FromRequestParts},
     http::{StatusCode, request::Parts},
 };
-use domain::{identity::Permission, kernel::TenantId};
+use domain::{
+    identity::{Permission, Tenant},
+    kernel::TenantId,
+};
+use projections::Whose;
 use std::marker::PhantomData;
 
 /// A marker type that names a permission.
@@ -37,42 +42,47 @@ macro_rules! permits {
 }
 
 permits! {
-    AuditRead BillIssue BillRead JobCancel JobRead JobSubmit KeyManage MemberManage NodeManage NodeRead OrderApprove
-    OrderRead OrderRequest PricePublish PriceRead QuotaRead QuotaSet TenantManage WalletManage
+    AuditRead BillIssue BillRead ContractSign JobCancel JobRead JobSubmit KeyManage MemberManage NodeManage NodeRead OrderApprove
+    OrderRead OrderRequest PricePublish PriceRead ProjectionManage QuotaRead QuotaSet TenantManage
+    TenantSuspend WalletManage
 }
 
 /// Whose things a permission reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of one tenant.
+    /// Those of one node of the organisation tree, and not of those below it.
     One(TenantId),
+    /// Those of a node and of all below it.
+    Subtree(TenantId),
     /// Those of every tenant and of the platform itself.
     Platform,
 }
 
 impl Scope {
     /// Whether a tenant's things are in it. What is not is answered with 404.
-    pub fn sees(self, tenant: TenantId) -> bool {
+    pub async fn sees(self, kit: &Kit, tenant: TenantId) -> Result<bool, Problem> {
         match self {
-            Self::One(own) => own == tenant,
-            Self::Platform => true,
+            Self::Platform => Ok(true),
+            Self::One(own) | Self::Subtree(own) if own == tenant => Ok(true),
+            Self::One(_) => Ok(false),
+            Self::Subtree(top) => {
+                let tenant = kit.executor.load::<Tenant>(tenant).await?.state;
+                Ok(tenant.above().is_some_and(|above| above.contains(top)))
+            }
         }
     }
 
-    /// The only tenant whose things a list shows; `None` for all.
-    pub fn only(self) -> Option<TenantId> {
-        match self {
-            Self::One(tenant) => Some(tenant),
-            Self::Platform => None,
-        }
+    /// 404 `tenant.not_found`, unless a tenant's things are in it.
+    pub async fn reaches(self, kit: &Kit, tenant: TenantId) -> Result<(), Problem> {
+        if self.sees(kit, tenant).await? { Ok(()) } else { Err(Problem::not_found("tenant.not_found")) }
     }
 
-    /// The part that was asked for: one tenant, or all there is. A tenant out of scope is answered with 404.
-    pub fn narrowed(self, tenant: Option<TenantId>) -> Result<Self, Problem> {
-        match tenant {
-            None => Ok(self),
-            Some(tenant) if self.sees(tenant) => Ok(Self::One(tenant)),
-            Some(_) => Err(Problem::not_found("tenant.not_found")),
+    /// Whose things a list shows.
+    pub fn whose(self) -> Whose {
+        match self {
+            Self::One(tenant) => Whose::One(tenant.into()),
+            Self::Subtree(top) => Whose::Subtree(top.into()),
+            Self::Platform => Whose::All,
         }
     }
 }
@@ -127,7 +137,7 @@ pub fn forbidden(missing: Permission) -> Problem {
 mod tests {
     use super::*;
     use domain::{
-        identity::{Role, member_of},
+        identity::{Reach, Role, member_of},
         kernel::Id,
     };
     use std::collections::BTreeSet;
@@ -153,7 +163,11 @@ mod tests {
             let tenant = if role.is_platform() { TenantId::PLATFORM } else { acme() };
             for permission in Permission::ALL {
                 let scope = actor(tenant, &[*role]).scope(*permission);
-                let expected = if role.is_platform() { Scope::Platform } else { Scope::One(acme()) };
+                let expected = match role.reach() {
+                    Reach::Node => Scope::One(acme()),
+                    Reach::Subtree => Scope::Subtree(acme()),
+                    Reach::Platform => Scope::Platform,
+                };
                 assert_eq!(scope, role.permissions().contains(permission).then_some(expected), "{role} {permission}");
             }
         }
@@ -182,12 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn another_tenants_things_are_not_there() {
-        let one = Scope::One(acme());
-        assert!(one.sees(acme()) && !one.sees(TenantId::PLATFORM) && Scope::Platform.sees(acme()));
-        assert_eq!(one.narrowed(Some(acme())), Ok(one));
-        assert_eq!(one.narrowed(Some(TenantId::PLATFORM)).unwrap_err().status(), StatusCode::NOT_FOUND);
-        assert_eq!(Scope::Platform.narrowed(Some(acme())), Ok(one));
-        assert_eq!(Scope::Platform.narrowed(None).map(Scope::only), Ok(None));
+    fn the_widest_role_counts() {
+        let both = actor(acme(), &[Role::Engineer, Role::TenantAdmin]);
+        assert_eq!(both.scope(Permission::JobRead), Some(Scope::Subtree(acme())));
+        let both = actor(acme(), &[Role::Engineer, Role::Finance]);
+        assert_eq!(both.scope(Permission::JobSubmit), Some(Scope::One(acme())));
     }
 }

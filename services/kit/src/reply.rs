@@ -32,6 +32,11 @@ impl<T> Written<T> {
         Self { status: StatusCode::CREATED, position, correlation, body }
     }
 
+    /// Something was begun, and goes on (202).
+    pub fn accepted(position: i64, correlation: CommandId, body: T) -> Self {
+        Self { status: StatusCode::ACCEPTED, position, correlation, body }
+    }
+
     /// Something was changed (200).
     pub fn changed(position: i64, correlation: CommandId, body: T) -> Self {
         Self { status: StatusCode::OK, position, correlation, body }

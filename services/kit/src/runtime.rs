@@ -22,6 +22,11 @@ impl Runtime {
         Ok(Self(Db::open_relaxed(url, &MIGRATIONS).await?))
     }
 
+    /// The database, for the tables that are asked in a file of their own.
+    pub(crate) fn db(&self) -> &Db {
+        &self.0
+    }
+
     /// Says why a job waits since an instant.
     pub async fn waits(&self, job: JobId, why: &str, since: DateTime<Utc>) -> Result<()> {
         self.0

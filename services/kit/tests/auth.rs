@@ -16,7 +16,7 @@ use domain::{
 use eventlog::{Executor, MemoryLog};
 use http_body_util::BodyExt;
 use kit::{
-    Actor, Can, Clock, Fresh, Kit, Progress, SessionKey,
+    Access, Actor, Can, Clock, Fresh, Keyring, Kit, Progress, SessionKey,
     auth::key::KeyText,
     edge,
     objects::Outputs,
@@ -42,11 +42,15 @@ impl World {
     /// A platform with the engineer `li` of one tenant, whose password was set once.
     async fn new() -> Self {
         let (read, scratch) = sqlite(&eventlog::MIGRATIONS).await;
+        let (executor, clock) = (Executor::new(Arc::new(MemoryLog::default())), Clock::manual(DateTime::UNIX_EPOCH));
+        let access = Access::new(executor.log().clone(), clock.clone());
         let kit = Kit {
-            executor: Executor::new(Arc::new(MemoryLog::default())),
+            executor,
             read,
-            clock: Clock::manual(DateTime::UNIX_EPOCH),
+            clock,
             sessions: SessionKey::new(&[1; 32]).unwrap(),
+            keys: Keyring::open(&scratch.url("keys"), &scratch.path().join("keys.master")).await.unwrap(),
+            access,
             runtime: Runtime::open(&scratch.url("runtime")).await.unwrap(),
             outputs: Outputs::open(scratch.path()),
             progress: Progress::default(),

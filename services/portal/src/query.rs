@@ -22,7 +22,7 @@ pub(crate) struct Query;
 
 #[Object]
 impl Query {
-    /// The jobs of the tenant, or of all, newest first; those that have ended only if `all`.
+    /// The jobs that are in reach, newest first; those that have ended only if `all`.
     async fn jobs(
         &self,
         ctx: &Context<'_>,
@@ -32,10 +32,10 @@ impl Query {
     ) -> Result<Connection<String, Job>> {
         let (kit, scope) = reach::<JobRead>(ctx)?;
         let page = page(first, after)?;
-        Ok(jobs::of_tenant(&kit.read, only(scope), all, &page).await.map_err(refused)?.into())
+        Ok(jobs::of(&kit.read, scope.whose(), all, &page).await.map_err(refused)?.into())
     }
 
-    /// The orders of the tenant, or of all, newest first.
+    /// The orders that are in reach, newest first.
     async fn orders(
         &self,
         ctx: &Context<'_>,
@@ -44,14 +44,17 @@ impl Query {
     ) -> Result<Connection<String, Order>> {
         let (kit, scope) = reach::<OrderRead>(ctx)?;
         let page = page(first, after)?;
-        Ok(orders::of_tenant(&kit.read, only(scope), &page).await.map_err(refused)?.into())
+        Ok(orders::of(&kit.read, scope.whose(), &page).await.map_err(refused)?.into())
     }
 
     /// A statement (账单) with its lines; null if there is none, or not for who asks.
     async fn statement(&self, ctx: &Context<'_>, id: StatementId) -> Result<Option<Statement>> {
         let (kit, scope) = reach::<BillRead>(ctx)?;
         let found = statements::find(&kit.read, id).await.map_err(refused)?;
-        let Some(statement) = found.filter(|statement| scope.sees(statement.tenant.0)) else { return Ok(None) };
+        let Some(statement) = found else { return Ok(None) };
+        if !scope.sees(kit, statement.tenant.0).await.map_err(refused)? {
+            return Ok(None);
+        }
         let lines = statements::lines(&kit.read, id).await.map_err(refused)?;
         Ok(Some(Statement { statement, lines }))
     }
@@ -85,10 +88,6 @@ impl Statement {
 fn reach<'a, P: Permit>(ctx: &Context<'a>) -> Result<(&'a Kit, Scope)> {
     let can = Can::<P>::check(ctx.data::<Actor>()?.clone()).map_err(refused)?;
     Ok((ctx.data::<Kit>()?, can.scope()))
-}
-
-fn only(scope: Scope) -> Option<store::TenantId> {
-    scope.only().map(store::Id)
 }
 
 fn page(first: Option<u32>, after: Option<String>) -> Result<Page> {

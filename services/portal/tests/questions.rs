@@ -15,15 +15,15 @@ use domain::billing::{Ledger, ledger};
 use domain::identity::{Member, Role, member, member_of};
 use domain::kernel::spec::bill_to;
 use domain::kernel::{
-    Aggregate, CommandId, EventId, Id, JobId, Meta, Month, OrderId, Period, Quantity, Resource, StatementId, TenantId,
-    Unit,
+    Aggregate, Ancestors, CommandId, EventId, Id, JobId, Meta, Month, OrderId, Period, Quantity, Resource, StatementId,
+    TenantId, Unit,
 };
 use domain::ordering::{Order, order};
 use eventlog::{Executor, MemoryLog};
 use http_body_util::BodyExt;
 use kit::objects::Outputs;
 use kit::runtime::Runtime;
-use kit::{Clock, Kit, Progress, SessionKey};
+use kit::{Access, Clock, Keyring, Kit, Progress, SessionKey};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -52,11 +52,15 @@ impl Room {
     /// The laboratory's engineer `li` with a job, an order and a bill; `eve` of another tenant, `bare` without a role.
     async fn new() -> Self {
         let (read, scratch) = sqlite(&projections::MIGRATIONS).await;
+        let (executor, clock) = (Executor::new(Arc::new(MemoryLog::default())), Clock::manual(DateTime::UNIX_EPOCH));
+        let access = Access::new(executor.log().clone(), clock.clone());
         let kit = Kit {
-            executor: Executor::new(Arc::new(MemoryLog::default())),
+            executor,
             read,
-            clock: Clock::manual(DateTime::UNIX_EPOCH),
+            clock,
             sessions: SessionKey::new(&[1; 32]).unwrap(),
+            keys: Keyring::open(&scratch.url("keys"), &scratch.path().join("keys.master")).await.unwrap(),
+            access,
             runtime: Runtime::open(&scratch.url("runtime")).await.unwrap(),
             outputs: Outputs::open(scratch.path()),
             progress: Progress::default(),
@@ -85,13 +89,21 @@ impl Room {
             folder: None,
             demand,
             time_limit_s: None,
+            restarts: 0,
         };
-        let submit = job::Command::Submit(job::Submission { tenant, by, spec, bill_to: bill_to.clone() });
+        let submit = job::Command::Submit(job::Submission {
+            tenant,
+            above: Ancestors::NONE,
+            by,
+            spec,
+            bill_to: bill_to.clone(),
+        });
         let job: JobId = Id::derived(lab(), "job");
         self.give::<Job>(job, submit).await;
         let price = "80".parse().unwrap();
         let terms = order::Terms {
             tenant,
+            above: Ancestors::NONE,
             bill_to: bill_to.clone(),
             resource: Resource::Core,
             milli: 2000,
@@ -137,7 +149,7 @@ impl Room {
             let event = Event::read(&stored).unwrap();
             let mut tx = self.kit.read.begin().await.unwrap();
             for (name, _) in projections::ALL {
-                projections::apply(name, &mut tx, &stored, &event).await.unwrap();
+                projections::apply(name, &mut tx, &stored, &event, &self.kit.keys.opener()).await.unwrap();
             }
             tx.commit().await.unwrap();
             self.kit.progress.read_models_reached(stored.position);

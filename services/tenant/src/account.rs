@@ -6,7 +6,7 @@
 use axum::http::StatusCode;
 use domain::catalog::contract::{Terms, contract_of};
 use domain::catalog::{Contract, PriceBook, Product, product};
-use domain::kernel::{BillTo, Resource, TenantId};
+use domain::kernel::{Ancestors, BillTo, Resource, TenantId};
 use kit::{Kit, Problem};
 use projections::prices;
 use rust_decimal::Decimal;
@@ -28,20 +28,21 @@ pub(crate) struct Priced {
     pub(crate) price_version: u32,
 }
 
-/// A tenant's contract; 409 `contract.missing` where it has none.
-pub(crate) async fn contract(kit: &Kit, tenant: TenantId) -> Result<Terms, Problem> {
-    match kit.executor.load::<Contract>(contract_of(tenant)).await?.state {
-        Contract::Signed(terms) => Ok(terms),
-        Contract::Absent => {
-            let hint = if tenant == TenantId::PLATFORM {
-                "the platform itself uses nothing: sign in as a member of a tenant"
-            } else {
-                "an operator signs it: POST /api/v1/tenants/{tenant}/contract"
-            };
-            let detail = "the tenant has no contract, so there is no account to order or to run jobs on";
-            Err(Problem::new(StatusCode::CONFLICT, "contract.missing", detail).with_hint(hint))
+/// A tenant's contract, or that of the next tenant above it that has one; 409 `contract.missing` where there is none.
+pub(crate) async fn contract(kit: &Kit, tenant: TenantId, above: &Ancestors) -> Result<Terms, Problem> {
+    for node in above.upwards(tenant) {
+        if let Contract::Signed(terms) = kit.executor.load::<Contract>(contract_of(node)).await?.state {
+            return Ok(terms);
         }
     }
+    let hint = if tenant == TenantId::PLATFORM {
+        "the platform itself uses nothing: sign in as a member of a tenant"
+    } else {
+        "an operator signs it: POST /api/v1/tenants/{tenant}/contract"
+    };
+    let detail =
+        "neither the tenant nor one above it has a contract, so there is no account to order or to run jobs on";
+    Err(Problem::new(StatusCode::CONFLICT, "contract.missing", detail).with_hint(hint))
 }
 
 /// What is wanted, at the price of the contract's book now; 409 `price.missing` where it has none.

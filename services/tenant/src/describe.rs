@@ -26,6 +26,8 @@ const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const MIN_POSITION: &str = "Kashi-Min-Position";
 const POSITION: &str = "Kashi-Position";
 const CORRELATION: &str = "Kashi-Correlation";
+const WAIT: &str = "wait";
+const SETTLED: &str = "Kashi-Settled";
 
 type Routes = UtoipaMethodRouter<Kit>;
 
@@ -72,21 +74,30 @@ fn components() -> Components {
     let least =
         "`Kashi-Position` of a write: the answer shows it. After 2 seconds it is refused with 503 `read.behind`.";
     let position = "The position of the write in the log: send it as `Kashi-Min-Position` to read what was written.";
+    let wait = "`settled`: answer once all that follows from the write was done and reads show it, or after 2 seconds; the \
+                header `Kashi-Wait: settled` says the same.";
+    let settled = "Where `wait=settled` was sent: `true`, or `false` where what follows takes longer.";
     ComponentsBuilder::new()
         .schemas_from_iter(schemas)
         .security_scheme(BEARER, SecurityScheme::Http(bearer))
         .response("Problem", problem)
         .parameter(IDEMPOTENCY_KEY, header(IDEMPOTENCY_KEY, Type::String, key))
         .parameter(MIN_POSITION, header(MIN_POSITION, Type::Integer, least))
+        .parameter(WAIT, parameter(WAIT, ParameterIn::Query, Type::String, wait))
+        .header(SETTLED, answered(Type::String, settled))
         .header(POSITION, answered(Type::Integer, position))
         .header(CORRELATION, answered(Type::String, "What all events that follow from the write share."))
         .build()
 }
 
 fn header(name: &str, of: Type, description: &str) -> Parameter {
+    parameter(name, ParameterIn::Header, of, description)
+}
+
+fn parameter(name: &str, place: ParameterIn, of: Type, description: &str) -> Parameter {
     ParameterBuilder::new()
         .name(name)
-        .parameter_in(ParameterIn::Header)
+        .parameter_in(place)
         .required(Required::False)
         .description(Some(description))
         .schema(Some(ObjectBuilder::new().schema_type(SchemaType::new(of))))
@@ -130,13 +141,13 @@ fn share(operation: &mut Operation, writes: bool, signed_in: bool) {
     if !signed_in {
         return;
     }
-    let name = if writes { IDEMPOTENCY_KEY } else { MIN_POSITION };
-    let taken = RefOr::Ref(Ref::new(format!("#/components/parameters/{name}")));
-    operation.parameters.get_or_insert_default().push(taken);
+    let names = if writes { [IDEMPOTENCY_KEY, WAIT].as_slice() } else { &[MIN_POSITION] };
+    let taken = names.iter().map(|name| RefOr::Ref(Ref::new(format!("#/components/parameters/{name}"))));
+    operation.parameters.get_or_insert_default().extend(taken);
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         if writes && status.starts_with('2') {
-            for name in [POSITION, CORRELATION] {
+            for name in [POSITION, CORRELATION, SETTLED] {
                 let header = RefOr::Ref(Ref::new(format!("#/components/headers/{name}")));
                 response.headers.insert(name.into(), header);
             }

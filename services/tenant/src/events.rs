@@ -20,9 +20,10 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// Categories that auditors read and nobody else.
-const FOR_AUDIT: &[&str] = &[Member::STREAM, ApiKey::STREAM, Tenant::STREAM, Pool::STREAM, Node::STREAM];
+const FOR_AUDIT: &[&str] =
+    &[Member::STREAM, ApiKey::STREAM, Tenant::STREAM, Pool::STREAM, Node::STREAM, kit::access::CATEGORY];
 /// Fields that nobody is shown.
-const HIDDEN: &[&str] = &["password", "hash", "credential", "secret", "token"];
+const HIDDEN: &[&str] = &["password", "hash", "credential", "secret", "token", "profile"];
 /// Fields whose names are shown, and not their values.
 const HIDDEN_VALUES: &str = "env";
 const INSTEAD: &str = "(hidden)";
@@ -72,8 +73,10 @@ async fn read_event(
     Path(position): Path<i64>,
 ) -> Result<axum::Json<StoredEvent>, Problem> {
     let found = kit.executor.log().read_all(position.max(1) - 1, 1).await?.into_iter().next();
-    let stored = found.filter(|stored| stored.position == position && may_read(&can, stored));
-    let stored = stored.ok_or_else(|| Problem::not_found("event.not_found"))?;
+    let stored = match found {
+        Some(stored) if stored.position == position && may_read(&kit, &can, &stored).await? => stored,
+        Some(_) | None => return Err(Problem::not_found("event.not_found")),
+    };
     let mut payload = serde_json::from_str(&stored.payload).map_err(|error| Problem::internal(&error))?;
     hide(&mut payload);
     Ok(axum::Json(StoredEvent {
@@ -93,13 +96,17 @@ async fn read_event(
     }))
 }
 
-fn may_read(can: &Can<BillRead>, stored: &Recorded) -> bool {
+async fn may_read(kit: &Kit, can: &Can<BillRead>, stored: &Recorded) -> Result<bool, Problem> {
     let whose = whose(stored);
-    can.scope().sees(whose) && (!FOR_AUDIT.contains(&stored.stream.category()) || audits(can.actor(), whose))
+    let sees = can.scope().sees(kit, whose).await?;
+    Ok(sees && (!FOR_AUDIT.contains(&stored.stream.category()) || audits(kit, can.actor(), whose).await?))
 }
 
-fn audits(actor: &Actor, whose: TenantId) -> bool {
-    actor.scope(Permission::AuditRead).is_some_and(|scope| scope.sees(whose))
+async fn audits(kit: &Kit, actor: &Actor, whose: TenantId) -> Result<bool, Problem> {
+    match actor.scope(Permission::AuditRead) {
+        Some(scope) => scope.sees(kit, whose).await,
+        None => Ok(false),
+    }
 }
 
 /// Whose an event is. The plan is the platform's, and each placement in it is of the tenant whose job it places.

@@ -67,7 +67,7 @@ struct EventOfCharge {
     href: String,
 }
 
-/// Explain a statement's line, charge by charge.
+/// Explain a statement's line, charge by charge, as far as the charges are in reach.
 #[utoipa::path(
     get,
     path = "/statements/{id}/lines/{sku}/{price_version}/explain",
@@ -85,7 +85,8 @@ async fn explain_line(
     let lines = statements::lines(&kit.read, id).await?;
     let line = lines.into_iter().find(|line| line.sku == sku && line.price_version == price_version);
     let line = line.ok_or_else(|| Problem::not_found("statement.line_not_found"))?;
-    let page = charges::of_line(&kit.read, id, &sku, price_version, &page).await?;
+    let of = charges::OnLine { statement: id, sku: &sku, price_version };
+    let page = charges::of_line(&kit.read, can.scope().whose(), of, &page).await?;
     let mut known = HashMap::new();
     let mut items = Vec::with_capacity(page.items.len());
     for charge in page.items {

@@ -4,12 +4,13 @@ use crate::account::{Wanted, contract, priced};
 use crate::describe::needs;
 use crate::line::line;
 use crate::prices::whole;
+use crate::tree;
 use crate::write::{Named, Write, tenant_of};
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::allocation::{self, Demand, Job, job};
 use domain::flows::quota_key;
-use domain::kernel::{JobId, MILLI, Model, Resource, TenantId};
+use domain::kernel::{Ancestors, JobId, MILLI, Model, Resource, TenantId};
 use domain::quota::Allowance;
 use kit::permission::{BillRead, JobCancel, JobRead, JobSubmit};
 use kit::{Can, Fresh, IdempotencyKey, Json, Kit, Path, Problem, Query, Scope, Written};
@@ -60,6 +61,12 @@ struct NewJob {
     /// It is ended after so many seconds of running.
     #[schema(minimum = 1)]
     time_limit_s: Option<i64>,
+    /// How often it is started again after its node was lost: 0 to 100; not at all, unless it is said. The variable
+    /// `KASHI_RESTART` tells it which time it is, and what it keeps in `KASHI_CHECKPOINT_DIR` is there again on the same
+    /// node.
+    #[serde(default)]
+    #[schema(maximum = 100)]
+    restarts: u32,
 }
 
 /// So many cards of one model.
@@ -104,6 +111,7 @@ impl NewJob {
                 memory_mib: self.memory_mib.unwrap_or(MEMORY_MIB),
             },
             time_limit_s: self.time_limit_s,
+            restarts: self.restarts,
         }
     }
 }
@@ -137,17 +145,18 @@ async fn submit_job(
     }
     let spec = asked.spec();
     let resource = spec.demand.resource();
-    let terms = contract(&kit, tenant).await?;
-    ordered(&kit, tenant, &resource).await?;
+    let above = tree::active(&kit, tenant).await?;
+    let terms = contract(&kit, tenant, &above).await?;
+    ordered(&kit, tenant, &above, &resource).await?;
     let bill_to = priced(&kit, &terms, Wanted::Resource(resource)).await?.bill_to;
-    let command = job::Command::Submit(job::Submission { tenant, by, spec, bill_to });
+    let command = job::Command::Submit(job::Submission { tenant, above, by, spec, bill_to });
     write.make::<Job, _>(id, command, id.into()).await
 }
 
 /// 409, unless the tenant has an active order of a resource.
-async fn ordered(kit: &Kit, tenant: TenantId, resource: &Resource) -> Result<(), Problem> {
-    let quota = kit.executor.load::<Allowance>(quota_key(tenant, resource)).await?.state;
-    if quota.ordered() > 0 {
+async fn ordered(kit: &Kit, tenant: TenantId, above: &Ancestors, resource: &Resource) -> Result<(), Problem> {
+    let quota = kit.executor.load::<Allowance>(quota_key(above.root(tenant), resource)).await?.state;
+    if quota.at(&above.below_root(tenant)).ordered_milli > 0 {
         return Ok(());
     }
     let detail = format!("the tenant has no active order of `{resource}`, so none of it may be used");
@@ -155,7 +164,7 @@ async fn ordered(kit: &Kit, tenant: TenantId, resource: &Resource) -> Result<(),
     Err(Problem::new(StatusCode::CONFLICT, "quota.nothing_ordered", detail).with_hint(hint))
 }
 
-/// List the jobs of the tenant, or of all, newest first.
+/// List the jobs that are in reach, newest first.
 #[utoipa::path(get, path = "/jobs", params(Which, Page), responses((status = 200, body = Jobs, description = "Jobs.")))]
 async fn list_jobs(
     State(kit): State<Kit>,
@@ -164,8 +173,7 @@ async fn list_jobs(
     Query(which): Query<Which>,
     Query(page): Query<Page>,
 ) -> Result<axum::Json<Jobs>, Problem> {
-    let tenant = can.scope().only().map(store::Id);
-    Ok(axum::Json(jobs::of_tenant(&kit.read, tenant, which.all, &page).await?))
+    Ok(axum::Json(jobs::of(&kit.read, can.scope().whose(), which.all, &page).await?))
 }
 
 /// Read a job.
@@ -224,8 +232,10 @@ async fn list_charges_of_job(
 
 /// A job that is in scope.
 pub(crate) async fn seen(kit: &Kit, scope: Scope, id: store::JobId) -> Result<jobs::Job, Problem> {
-    let job = jobs::find(&kit.read, id).await?.filter(|job| scope.sees(job.tenant.0));
-    job.ok_or_else(|| Problem::not_found(NOT_FOUND))
+    match jobs::find(&kit.read, id).await? {
+        Some(job) if scope.sees(kit, job.tenant.0).await? => Ok(job),
+        Some(_) | None => Err(Problem::not_found(NOT_FOUND)),
+    }
 }
 
 #[cfg(test)]

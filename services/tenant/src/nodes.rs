@@ -1,4 +1,4 @@
-//! Nodes: what there is, what is in use, and taking one out for maintenance.
+//! Nodes: what there is, what is in use, taking one out for maintenance, and giving one up.
 
 use crate::describe::needs;
 use crate::write::{Named, Write, tenant_of};
@@ -23,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<Kit> {
         .routes(needs::<NodeRead>(routes!(list_nodes)))
         .routes(needs::<NodeManage>(routes!(drain_node)))
         .routes(needs::<NodeManage>(routes!(resume_node)))
+        .routes(needs::<NodeManage>(routes!(lose_node)))
 }
 
 /// A node, and when it was last heard of.
@@ -38,6 +39,14 @@ struct NodeSeen {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Drain {
+    /// 1 to 200 characters.
+    reason: String,
+}
+
+/// Why a node is given up.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Loss {
     /// 1 to 200 characters.
     reason: String,
 }
@@ -91,6 +100,33 @@ async fn resume_node(
 ) -> Result<Written<Named>, Problem> {
     let command = node::Command::Resume { by: can.actor().member };
     change(&kit, &can, Write::by(&kit, can.actor(), &key, &digest), id, command).await
+}
+
+/// Give a node up: its leases end at the last proof of its life, their jobs start elsewhere or fail, and it takes no new
+/// work until it is heard of again.
+#[utoipa::path(
+    post,
+    path = "/nodes/{id}/lose",
+    params(("id" = store::NodeId, Path)),
+    request_body = Loss,
+    responses((status = 200, body = Named, description = "It is lost."))
+)]
+async fn lose_node(
+    State(kit): State<Kit>,
+    can: Can<NodeManage>,
+    key: IdempotencyKey,
+    Path(store::Id(id)): Path<store::NodeId>,
+    Json(asked, digest): Json<Loss>,
+) -> Result<Written<Named>, Problem> {
+    let seen = kit.runtime.seen().await?.into_iter().find(|(node, _)| node.0 == id);
+    let write = Write::by(&kit, can.actor(), &key, &digest);
+    let command = node::Command::Lose {
+        by: Some(can.actor().member),
+        reason: asked.reason,
+        seen_at: seen.map(|(_, at)| at.at()),
+        at: write.now(),
+    };
+    change(&kit, &can, write, id, command).await
 }
 
 async fn change(

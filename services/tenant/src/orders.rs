@@ -2,6 +2,7 @@
 
 use crate::account::{Wanted, contract, priced};
 use crate::describe::needs;
+use crate::tree;
 use crate::write::{Named, Write, tenant_of};
 use axum::extract::State;
 use domain::kernel::{MILLI, OrderId};
@@ -76,9 +77,11 @@ async fn request_order(
             return Err(Problem::invalid("order.sku_or_resource", detail));
         }
     };
-    let priced = priced(&kit, &contract(&kit, tenant).await?, wanted).await?;
+    let above = tree::active(&kit, tenant).await?;
+    let priced = priced(&kit, &contract(&kit, tenant, &above).await?, wanted).await?;
     let terms = order::Terms {
         tenant,
+        above,
         bill_to: priced.bill_to,
         resource: priced.resource,
         milli: asked.quantity.saturating_mul(MILLI),
@@ -88,7 +91,7 @@ async fn request_order(
     write.make::<Order, _>(id, order::Command::Request { by, terms }, id.into()).await
 }
 
-/// List the orders of the tenant, or of all, newest first.
+/// List the orders that are in reach, newest first.
 #[utoipa::path(get, path = "/orders", params(Page), responses((status = 200, body = Orders, description = "Orders.")))]
 async fn list_orders(
     State(kit): State<Kit>,
@@ -96,7 +99,7 @@ async fn list_orders(
     _: Fresh,
     Query(page): Query<Page>,
 ) -> Result<axum::Json<Orders>, Problem> {
-    Ok(axum::Json(orders::of_tenant(&kit.read, can.scope().only().map(store::Id), &page).await?))
+    Ok(axum::Json(orders::of(&kit.read, can.scope().whose(), &page).await?))
 }
 
 /// Read an order.
@@ -112,11 +115,13 @@ async fn read_order(
     _: Fresh,
     Path(id): Path<store::OrderId>,
 ) -> Result<axum::Json<orders::Order>, Problem> {
-    let order = orders::find(&kit.read, id).await?.filter(|order| can.scope().sees(order.tenant.0));
-    order.map(axum::Json).ok_or_else(|| Problem::not_found(NOT_FOUND))
+    match orders::find(&kit.read, id).await? {
+        Some(order) if can.scope().sees(&kit, order.tenant.0).await? => Ok(axum::Json(order)),
+        Some(_) | None => Err(Problem::not_found(NOT_FOUND)),
+    }
 }
 
-/// Approve an order; it becomes active, or is refused where the quota has no room.
+/// Approve an order; it becomes active, or is refused where a quota of the tenant or above it has no room.
 #[utoipa::path(
     post,
     path = "/orders/{id}/approve",
@@ -131,6 +136,7 @@ async fn approve_order(
     digest: Digest,
 ) -> Result<Written<Named>, Problem> {
     let tenant = tenant_of::<Order>(&kit, can.scope(), id, NOT_FOUND).await?;
+    tree::active(&kit, tenant).await?;
     let command = order::Command::Approve { by: can.actor().member };
     Write::by(&kit, can.actor(), &key, &digest).of(tenant).change::<Order, _>(id, command, id.into()).await
 }

@@ -14,7 +14,7 @@ use kit::{Can, Fresh, Kit, Path, Problem, Query, Scope};
 use projections::jobs::Job;
 use serde::Deserialize;
 use std::time::Duration;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -23,6 +23,8 @@ const NEXT_OFFSET: HeaderName = HeaderName::from_static("kashi-next-offset");
 /// The header that says that there will be no more.
 const END: HeaderName = HeaderName::from_static("kashi-output-end");
 const WAIT_S_MAX: u64 = 20;
+/// How often to look for what another server was brought.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How long after its end a job's last output is waited for.
 const LATE_MAX: TimeDelta = TimeDelta::minutes(1);
 
@@ -76,9 +78,11 @@ async fn read_output(
             tokio::select! {
                 _ = grown.changed() => {}
                 _ = moved.changed() => {}
+                // Another server may have kept it.
+                () = sleep(LOOK_AGAIN) => {}
             }
         };
-        if !bytes.is_empty() || end || timeout_at(until, news).await.is_err() {
+        if !bytes.is_empty() || end || Instant::now() >= until || timeout_at(until, news).await.is_err() {
             return Ok(answer(offset, bytes, end));
         }
     }

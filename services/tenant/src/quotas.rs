@@ -1,14 +1,18 @@
-//! Quotas: how much a tenant may order at once, what is ordered and what jobs use.
+//! Quotas: how much a tenant and all below it may order at once, what is ordered and what jobs use.
+//!
+//! Invariant: who reaches a part of the tree only sets the quotas of the nodes below its top, never its own.
 
 use crate::describe::needs;
 use crate::tenants;
+use crate::tree;
 use crate::write::Write;
 use axum::extract::State;
+use axum::http::StatusCode;
 use domain::flows::quota_key;
 use domain::kernel::MILLI;
 use domain::quota::{Allowance, allowance};
 use kit::permission::{QuotaRead, QuotaSet};
-use kit::{Can, Fresh, IdempotencyKey, Json, Kit, Path, Problem, Query, Written};
+use kit::{Can, Fresh, IdempotencyKey, Json, Kit, Path, Problem, Query, Scope, Written};
 use projections::quotas;
 use serde::{Deserialize, Serialize};
 use store::{Page, Slice};
@@ -39,7 +43,7 @@ struct QuotaSetTo {
     ceiling: i64,
 }
 
-/// List the quotas of the tenant, or of all.
+/// List the quotas that are in reach.
 #[utoipa::path(get, path = "/quotas", params(Page), responses((status = 200, body = Quotas, description = "Quotas.")))]
 async fn list_quotas(
     State(kit): State<Kit>,
@@ -47,10 +51,10 @@ async fn list_quotas(
     _: Fresh,
     Query(page): Query<Page>,
 ) -> Result<axum::Json<Quotas>, Problem> {
-    Ok(axum::Json(quotas::of_tenant(&kit.read, can.scope().only().map(store::Id), &page).await?))
+    Ok(axum::Json(quotas::of(&kit.read, can.scope().whose(), &page).await?))
 }
 
-/// Set how much of a resource a tenant may order.
+/// Set how much of a resource a tenant and all below it may order; not above a quota over it, nor for oneself.
 #[utoipa::path(
     put,
     path = "/quotas/{tenant}/{resource}",
@@ -66,13 +70,16 @@ async fn set_quota(
     Json(Ceiling { ceiling }, digest): Json<Ceiling>,
 ) -> Result<Written<QuotaSetTo>, Problem> {
     tenants::exists(&kit, can.scope(), tenant.0).await?;
-    let command = allowance::Command::SetCeiling {
-        tenant: tenant.0,
-        resource: resource.0.clone(),
-        milli: ceiling.saturating_mul(MILLI),
-        by: can.actor().member,
-    };
-    let stream = quota_key(tenant.0, &resource.0);
+    if can.scope() != Scope::Platform && tenant.0 == can.actor().tenant {
+        let detail = "a tenant's own quota is set from above";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "quota.own", detail)
+            .with_hint("ask an operator, or an administrator of the tenant above"));
+    }
+    let above = tree::above(&kit, tenant.0).await?;
+    let (root, below) = (above.root(tenant.0), above.below_root(tenant.0));
+    let (milli, by) = (ceiling.saturating_mul(MILLI), can.actor().member);
+    let stream = quota_key(root, &resource.0);
+    let command = allowance::Command::SetCeiling { root, below, resource: resource.0.clone(), milli, by };
     let write = Write::by(&kit, can.actor(), &key, &digest).of(tenant.0);
     write.change::<Allowance, _>(stream, command, QuotaSetTo { tenant, resource, ceiling }).await
 }

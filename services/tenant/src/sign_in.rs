@@ -154,9 +154,14 @@ async fn session(kit: &Kit, handle: String, password: String) -> Result<SignedIn
     let account = known.active();
     let stored = account.and_then(|account| account.password.clone());
     let same = password::verify(password, stored).await?;
-    let account = account.filter(|_| same).ok_or_else(bad_credentials)?;
+    let Some(account) = account.filter(|_| same) else {
+        let who = known.account().map(|account| Actor::new(member, account, None));
+        kit.access.sign_in_failed(who.as_ref(), &handle).await;
+        return Err(bad_credentials());
+    };
     let issued = kit.sessions.issue(member, account.session_version, kit.clock.now());
     let session = issued.map_err(|error| Problem::internal(&error))?;
+    kit.access.signed_in(&Actor::new(member, account, None)).await?;
     Ok(SignedIn {
         token: session.token,
         expires_at: session.expires_at.into(),

@@ -41,7 +41,7 @@ struct Whole {
     total: StatementTotal,
 }
 
-/// List the statements of the tenant, or of all, newest month first.
+/// List the statements that are in reach, newest month first.
 #[utoipa::path(
     get,
     path = "/statements",
@@ -57,7 +57,7 @@ async fn list_statements(
     // The list goes from the newest month down, by month and id: a month starts before all its ids.
     let start = month.map(|month| format!("{}/~", month.0));
     let page = Page::new(limit, cursor.or(start))?;
-    let mut found = statements::of_tenant(&kit.read, can.scope().only().map(store::Id), &page).await?;
+    let mut found = statements::of(&kit.read, can.scope().whose(), &page).await?;
     if let Some(month) = month {
         let before = found.items.len();
         found.items.retain(|statement| statement.month == month);
@@ -89,6 +89,8 @@ async fn read_statement(
 
 /// A statement that is in scope.
 pub(crate) async fn seen(kit: &Kit, scope: Scope, id: store::StatementId) -> Result<Statement, Problem> {
-    let statement = statements::find(&kit.read, id).await?.filter(|statement| scope.sees(statement.tenant.0));
-    statement.ok_or_else(|| Problem::not_found("statement.not_found"))
+    match statements::find(&kit.read, id).await? {
+        Some(statement) if scope.sees(kit, statement.tenant.0).await? => Ok(statement),
+        Some(_) | None => Err(Problem::not_found("statement.not_found")),
+    }
 }

@@ -1,18 +1,22 @@
-//! Tenants, and the contract on which a tenant is billed.
+//! Tenants and projects, their suspension, and the contract on which a tenant and all below it are billed.
 
 use crate::describe::needs;
+use crate::tree;
 use crate::write::{Named, Write};
 use axum::extract::State;
 use domain::catalog::{Contract, PriceBook, contract};
+use domain::identity::tenant::Level;
 use domain::identity::{Tenant, tenant};
 use domain::kernel::{CustomerId, Id, TenantId};
-use kit::permission::TenantManage;
-use kit::{Can, Fresh, IdempotencyKey, Json, Kit, Path, Problem, Query, Scope, Written};
+use kit::permission::{ContractSign, TenantManage, TenantSuspend};
+use kit::{Can, Digest, Fresh, IdempotencyKey, Json, Kit, Path, Problem, Query, Scope, Written};
 use projections::tenants;
 use serde::{Deserialize, Serialize};
 use store::{Page, Slice, Zone};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
+
+const NOT_FOUND: &str = "tenant.not_found";
 
 type Tenants = Slice<tenants::Tenant>;
 
@@ -20,7 +24,9 @@ pub(crate) fn routes() -> OpenApiRouter<Kit> {
     OpenApiRouter::new()
         .routes(needs::<TenantManage>(routes!(create_tenant)))
         .routes(needs::<TenantManage>(routes!(list_tenants)))
-        .routes(needs::<TenantManage>(routes!(sign_contract)))
+        .routes(needs::<TenantSuspend>(routes!(suspend_tenant)))
+        .routes(needs::<TenantSuspend>(routes!(resume_tenant)))
+        .routes(needs::<ContractSign>(routes!(sign_contract)))
 }
 
 /// A tenant to be.
@@ -29,6 +35,19 @@ pub(crate) fn routes() -> OpenApiRouter<Kit> {
 struct NewTenant {
     /// What people call it: 1 to 64 characters.
     name: String,
+    /// The tenant or project right above it; one's own, unless it is said. An operator's is a customer of its own then.
+    parent: Option<store::TenantId>,
+    /// `tenant` or `project`; below another one it is a project, unless it is said.
+    #[schema(value_type = Option<String>)]
+    kind: Option<Level>,
+}
+
+/// Why a tenant is suspended.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Suspension {
+    /// 1 to 200 characters; its members are told.
+    reason: String,
 }
 
 /// The terms on which a tenant is billed.
@@ -49,7 +68,7 @@ struct Signed {
     customer: store::CustomerId,
 }
 
-/// Create a tenant.
+/// Create a tenant, or a tenant or project below one that is in reach.
 #[utoipa::path(
     post,
     path = "/tenants",
@@ -64,11 +83,19 @@ async fn create_tenant(
 ) -> Result<Written<Named>, Problem> {
     let write = Write::by(&kit, can.actor(), &key, &digest);
     let tenant: TenantId = write.new_id();
-    let command = tenant::Command::Create { tenant, name: asked.name, parent: Some(TenantId::PLATFORM) };
+    let own = can.actor().tenant;
+    let parent = asked.parent.map_or(if can.scope() == Scope::Platform { TenantId::PLATFORM } else { own }, |id| id.0);
+    exists(&kit, can.scope(), parent).await?;
+    if parent == TenantId::PLATFORM && can.scope() != Scope::Platform {
+        return Err(Problem::not_found(NOT_FOUND));
+    }
+    let above = tree::above(&kit, parent).await?.with(parent);
+    let kind = asked.kind.unwrap_or(if above.is_empty() { Level::Tenant } else { Level::Project });
+    let command = tenant::Command::Create { tenant, name: asked.name, parent: Some(parent), kind, above };
     write.of(tenant).make::<Tenant, _>(tenant, command, tenant.into()).await
 }
 
-/// List the tenants.
+/// List the tenants that are in reach.
 #[utoipa::path(
     get,
     path = "/tenants",
@@ -81,16 +108,51 @@ async fn list_tenants(
     _: Fresh,
     Query(page): Query<Page>,
 ) -> Result<axum::Json<Tenants>, Problem> {
-    Ok(axum::Json(match can.scope() {
-        Scope::Platform => tenants::all(&kit.read, &page).await?,
-        Scope::One(own) => {
-            let items = tenants::find(&kit.read, own.into()).await?.into_iter().collect();
-            Slice { items, next_cursor: None }
-        }
-    }))
+    Ok(axum::Json(tenants::of(&kit.read, can.scope().whose(), &page).await?))
 }
 
-/// Sign a tenant's contract; its customer gets a wallet.
+/// Suspend a tenant and all below it: no new orders and jobs; what runs goes on, and what waits for a place waits on.
+#[utoipa::path(
+    post,
+    path = "/tenants/{tenant}/suspend",
+    params(("tenant" = store::TenantId, Path)),
+    request_body = Suspension,
+    responses((status = 200, body = Named, description = "It is suspended."))
+)]
+async fn suspend_tenant(
+    State(kit): State<Kit>,
+    can: Can<TenantSuspend>,
+    key: IdempotencyKey,
+    Path(store::Id(tenant)): Path<store::TenantId>,
+    Json(asked, digest): Json<Suspension>,
+) -> Result<Written<Named>, Problem> {
+    exists(&kit, can.scope(), tenant).await?;
+    let command = tenant::Command::Suspend { by: can.actor().member, reason: asked.reason };
+    let write = Write::by(&kit, can.actor(), &key, &digest).of(tenant);
+    write.change::<Tenant, _>(tenant, command, tenant.into()).await
+}
+
+/// Let a tenant go on; one above it that is suspended still suspends it.
+#[utoipa::path(
+    post,
+    path = "/tenants/{tenant}/resume",
+    params(("tenant" = store::TenantId, Path)),
+    responses((status = 200, body = Named, description = "It goes on."))
+)]
+async fn resume_tenant(
+    State(kit): State<Kit>,
+    can: Can<TenantSuspend>,
+    key: IdempotencyKey,
+    Path(store::Id(tenant)): Path<store::TenantId>,
+    digest: Digest,
+) -> Result<Written<Named>, Problem> {
+    exists(&kit, can.scope(), tenant).await?;
+    let command = tenant::Command::Resume { by: can.actor().member };
+    let write = Write::by(&kit, can.actor(), &key, &digest).of(tenant);
+    write.change::<Tenant, _>(tenant, command, tenant.into()).await
+}
+
+/// Sign a tenant's contract, on which all below it are billed too unless they have their own; its customer gets a wallet.
 #[utoipa::path(
     post,
     path = "/tenants/{tenant}/contract",
@@ -100,7 +162,7 @@ async fn list_tenants(
 )]
 async fn sign_contract(
     State(kit): State<Kit>,
-    can: Can<TenantManage>,
+    can: Can<ContractSign>,
     key: IdempotencyKey,
     Path(store::Id(tenant)): Path<store::TenantId>,
     Json(asked, digest): Json<NewContract>,
@@ -123,5 +185,5 @@ fn customer_of(tenant: TenantId) -> CustomerId {
 
 /// 404, unless there is such a tenant in the scope.
 pub(crate) async fn exists(kit: &Kit, scope: Scope, tenant: TenantId) -> Result<(), Problem> {
-    crate::write::tenant_of::<Tenant>(kit, scope, tenant, "tenant.not_found").await.map(drop)
+    crate::write::tenant_of::<Tenant>(kit, scope, tenant, NOT_FOUND).await.map(drop)
 }

@@ -56,7 +56,7 @@ async fn read_wallet(
     _: Fresh,
     Path(tenant): Path<store::TenantId>,
 ) -> Result<axum::Json<wallets::Wallet>, Problem> {
-    can.scope().narrowed(Some(tenant.0))?;
+    can.scope().reaches(&kit, tenant.0).await?;
     let wallet = wallets::of_tenant(&kit.read, tenant).await?.into_iter().next();
     wallet.map(axum::Json).ok_or_else(|| Problem::not_found(NOT_FOUND))
 }
@@ -106,7 +106,7 @@ async fn set_credit(
 
 /// Whose the wallet of a tenant is, by its contract.
 async fn customer_of(kit: &Kit, scope: Scope, tenant: TenantId) -> Result<CustomerId, Problem> {
-    scope.narrowed(Some(tenant))?;
+    scope.reaches(kit, tenant).await?;
     match kit.executor.load::<Contract>(contract::contract_of(tenant)).await?.state {
         Contract::Signed(terms) => Ok(terms.customer),
         Contract::Absent => Err(Problem::not_found(NOT_FOUND)

@@ -6,6 +6,7 @@
 
 use crate::describe::needs;
 use crate::jobs::seen;
+use crate::tree;
 use axum::extract::State;
 use domain::flows::quota_key;
 use domain::quota::Allowance;
@@ -79,13 +80,21 @@ async fn why_job(
     }))
 }
 
-/// The planner's reason, or that the quota is used up.
+/// The planner's reason, or that the quota is used up, or that the tenant is suspended.
 async fn typed(kit: &Kit, job: &Job) -> Result<Option<(Why, Option<Time>)>, Problem> {
+    if !matches!(job.status, JobStatus::Submitted | JobStatus::Queued) {
+        return Ok(None);
+    }
+    let tenant = job.tenant.0;
+    let above = tree::above(kit, tenant).await?;
+    if let Some((node, _)) = tree::suspended(kit, tenant, &above).await? {
+        return Ok(Some((Why::TenantSuspended { tenant: node }, None)));
+    }
     match job.status {
         JobStatus::Submitted if job.detail.is_some() => {
             let resource = job.resource.0.clone();
-            let quota = kit.executor.load::<Allowance>(quota_key(job.tenant.0, &resource)).await?.state;
-            let free_milli = quota.ordered() - quota.in_use();
+            let quota = kit.executor.load::<Allowance>(quota_key(above.root(tenant), &resource)).await?.state;
+            let free_milli = quota.at(&above.below_root(tenant)).free_milli();
             Ok(Some((Why::QuotaExceeded { resource, wanted_milli: job.milli, free_milli }, None)))
         }
         JobStatus::Queued => {

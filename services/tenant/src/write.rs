@@ -134,6 +134,8 @@ pub(crate) async fn tenant_of<A: Aggregate>(
 ) -> Result<TenantId, Problem> {
     let stream = StreamName::new(A::STREAM, key);
     let first = kit.executor.log().read_stream(&stream, 0, 1).await?;
-    let tenant = first.first().map(|stored| stored.meta.tenant).filter(|tenant| scope.sees(*tenant));
-    tenant.ok_or_else(|| Problem::not_found(code))
+    match first.first().map(|stored| stored.meta.tenant) {
+        Some(tenant) if scope.sees(kit, tenant).await? => Ok(tenant),
+        Some(_) | None => Err(Problem::not_found(code)),
+    }
 }

@@ -1,10 +1,11 @@
 //! A job: what a tenant wants run, from submission to its end.
 //!
 //! Invariants: what is run never changes after submission; a job runs under at most one lease at a time; a placement of
-//! a job that is over is voided; every job ends exactly once, with an outcome that says why.
+//! a job that is over is voided; one whose node was lost waits for a place again as often as its spec allows, and keeps
+//! its quota and money meanwhile; every job ends exactly once, with an outcome that says why.
 
 use crate::allocation::Demand;
-use crate::kernel::{Aggregate, BillTo, Kind, LeaseId, MemberId, NodeId, Rejection, TenantId};
+use crate::kernel::{Aggregate, Ancestors, BillTo, Kind, LeaseId, MemberId, NodeId, Rejection, TenantId};
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ const NAME_LENGTH_MAX: usize = 64;
 const ARGUMENTS_MAX: usize = 256;
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 const TIME_LIMIT_S_MAX: i64 = 90 * 24 * 3600;
+const RESTARTS_MAX: u32 = 100;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Job {
@@ -22,14 +24,19 @@ pub enum Job {
     /// Waits for quota and money.
     Submitted(Submission),
     /// Waits for a place.
-    Admitted(Submission),
+    Admitted {
+        submission: Submission,
+        restarted: u32,
+    },
     Placed {
         submission: Submission,
+        restarted: u32,
         lease: LeaseId,
         cancelled: bool,
     },
     Running {
         submission: Submission,
+        restarted: u32,
         lease: LeaseId,
         cancelled: bool,
     },
@@ -40,6 +47,9 @@ pub enum Job {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
     pub tenant: TenantId,
+    /// The nodes above the tenant.
+    #[serde(default, skip_serializing_if = "Ancestors::is_empty")]
+    pub above: Ancestors,
     pub by: MemberId,
     pub spec: Spec,
     pub bill_to: BillTo,
@@ -60,6 +70,9 @@ pub struct Spec {
     /// Ended after so many seconds of running.
     #[serde(default)]
     pub time_limit_s: Option<i64>,
+    /// How often it is started again after it was lost with its node.
+    #[serde(default)]
+    pub restarts: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -106,6 +119,13 @@ pub enum Event {
         by: MemberId,
         reason: String,
     },
+    /// It was lost with its node, and waits for a place again.
+    Requeued {
+        lease: LeaseId,
+        /// How that lease ended.
+        outcome: Outcome,
+        restarts_left: u32,
+    },
     Ended {
         outcome: Outcome,
         /// By the node's clock; absent when it never had a node.
@@ -132,6 +152,8 @@ pub enum Outcome {
     },
     /// It is gone from its node and nobody saw how.
     Vanished,
+    /// Its node was lost: not heard of for too long, or given up by an operator.
+    Lost,
     Refused {
         reason: Refusal,
     },
@@ -166,6 +188,8 @@ pub enum Error {
     BadDemand,
     #[error("a time limit is from 1 second to 90 days")]
     BadTimeLimit,
+    #[error("a job is started again at most {RESTARTS_MAX} times")]
+    BadRestarts,
     #[error("the job is {0}; this is not possible now")]
     WrongState(&'static str),
 }
@@ -194,6 +218,9 @@ impl Spec {
         if self.time_limit_s.is_some_and(|seconds| !(1..=TIME_LIMIT_S_MAX).contains(&seconds)) {
             return Err(Error::BadTimeLimit);
         }
+        if self.restarts > RESTARTS_MAX {
+            return Err(Error::BadRestarts);
+        }
         Ok(())
     }
 }
@@ -204,7 +231,7 @@ impl Job {
         match self {
             Self::Absent => "absent",
             Self::Submitted(_) => "submitted",
-            Self::Admitted(_) => "admitted",
+            Self::Admitted { .. } => "admitted",
             Self::Placed { .. } => "placed",
             Self::Running { .. } => "running",
             Self::Ended(_) => "ended",
@@ -215,8 +242,10 @@ impl Job {
     pub fn submission(&self) -> Option<&Submission> {
         match self {
             Self::Absent => None,
-            Self::Submitted(submission) | Self::Admitted(submission) | Self::Ended(submission) => Some(submission),
-            Self::Placed { submission, .. } | Self::Running { submission, .. } => Some(submission),
+            Self::Submitted(submission) | Self::Ended(submission) => Some(submission),
+            Self::Admitted { submission, .. } | Self::Placed { submission, .. } | Self::Running { submission, .. } => {
+                Some(submission)
+            }
         }
     }
 
@@ -224,7 +253,7 @@ impl Job {
         let asked = Event::CancelRequested { by, reason };
         match self {
             Self::Absent => Err(Error::NotFound),
-            Self::Submitted(_) | Self::Admitted(_) => {
+            Self::Submitted(_) | Self::Admitted { .. } => {
                 Ok(vec![asked, Event::Ended { outcome: Outcome::Cancelled, at: None }])
             }
             Self::Placed { cancelled, .. } | Self::Running { cancelled, .. } if *cancelled => Ok(vec![]),
@@ -233,19 +262,23 @@ impl Job {
         }
     }
 
-    /// A node's word that it ended; a stop that was asked for counts as cancelled.
+    /// The end of its lease. What was lost with its node starts again, if it may and nobody asked for its end.
     fn end(&self, lease: LeaseId, outcome: Outcome, at: DateTime<Utc>) -> Vec<Event> {
-        match self {
-            Self::Placed { lease: mine, .. } | Self::Running { lease: mine, .. } if *mine == lease => {
-                vec![Event::Ended { outcome, at: Some(at) }]
-            }
-            Self::Absent
-            | Self::Submitted(_)
-            | Self::Admitted(_)
-            | Self::Placed { .. }
-            | Self::Running { .. }
-            | Self::Ended(_) => vec![],
+        let (Self::Placed { submission, restarted, lease: mine, cancelled }
+        | Self::Running { submission, restarted, lease: mine, cancelled }) = self
+        else {
+            return vec![];
+        };
+        if *mine != lease {
+            return vec![];
         }
+        let gone = matches!(outcome, Outcome::Lost | Outcome::Vanished);
+        let left = submission.spec.restarts.checked_sub(restarted.saturating_add(1));
+        vec![match (gone, cancelled, left) {
+            (true, true, _) => Event::Ended { outcome: Outcome::Cancelled, at: Some(at) },
+            (true, false, Some(restarts_left)) => Event::Requeued { lease, outcome, restarts_left },
+            (true | false, _, _) => Event::Ended { outcome, at: Some(at) },
+        }]
     }
 }
 
@@ -272,7 +305,7 @@ impl Aggregate for Job {
             (Self::Submitted(_), Command::Refuse { reason }) => {
                 Ok(vec![Event::Ended { outcome: Outcome::Refused { reason }, at: None }])
             }
-            (Self::Admitted(_), Command::Place { lease, node, cards }) => {
+            (Self::Admitted { .. }, Command::Place { lease, node, cards }) => {
                 Ok(vec![Event::Placed { lease, node, cards }])
             }
             (_, Command::Place { lease, .. }) => Ok(vec![Event::PlacementVoided { lease }]),
@@ -287,22 +320,26 @@ impl Aggregate for Job {
     fn evolve(self, event: &Event) -> Self {
         match (self, event) {
             (_, Event::Submitted(submission)) => Self::Submitted(submission.clone()),
-            (Self::Submitted(submission), Event::Admitted) => Self::Admitted(submission),
-            (Self::Admitted(submission), Event::Placed { lease, .. }) => {
-                Self::Placed { submission, lease: *lease, cancelled: false }
+            (Self::Submitted(submission), Event::Admitted) => Self::Admitted { submission, restarted: 0 },
+            (Self::Admitted { submission, restarted }, Event::Placed { lease, .. }) => {
+                Self::Placed { submission, restarted, lease: *lease, cancelled: false }
             }
-            (Self::Placed { submission, lease, cancelled }, Event::Started { .. }) => {
-                Self::Running { submission, lease, cancelled }
+            (Self::Placed { submission, restarted, lease, cancelled }, Event::Started { .. }) => {
+                Self::Running { submission, restarted, lease, cancelled }
             }
-            (Self::Placed { submission, lease, .. }, Event::CancelRequested { .. }) => {
-                Self::Placed { submission, lease, cancelled: true }
+            (Self::Placed { submission, restarted, lease, .. }, Event::CancelRequested { .. }) => {
+                Self::Placed { submission, restarted, lease, cancelled: true }
             }
-            (Self::Running { submission, lease, .. }, Event::CancelRequested { .. }) => {
-                Self::Running { submission, lease, cancelled: true }
+            (Self::Running { submission, restarted, lease, .. }, Event::CancelRequested { .. }) => {
+                Self::Running { submission, restarted, lease, cancelled: true }
             }
             (
+                Self::Placed { submission, restarted, .. } | Self::Running { submission, restarted, .. },
+                Event::Requeued { .. },
+            ) => Self::Admitted { submission, restarted: restarted.saturating_add(1) },
+            (
                 Self::Submitted(submission)
-                | Self::Admitted(submission)
+                | Self::Admitted { submission, .. }
                 | Self::Placed { submission, .. }
                 | Self::Running { submission, .. },
                 Event::Ended { .. },
@@ -321,6 +358,7 @@ impl Rejection for Error {
             Self::BadCommand => "job.bad_command",
             Self::BadDemand => "job.bad_demand",
             Self::BadTimeLimit => "job.bad_time_limit",
+            Self::BadRestarts => "job.bad_restarts",
             Self::WrongState(_) => "job.wrong_state",
         }
     }
@@ -328,7 +366,9 @@ impl Rejection for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::NotFound => Kind::NotFound,
-            Self::BadName | Self::BadCommand | Self::BadDemand | Self::BadTimeLimit => Kind::Invalid,
+            Self::BadName | Self::BadCommand | Self::BadDemand | Self::BadTimeLimit | Self::BadRestarts => {
+                Kind::Invalid
+            }
             Self::AlreadyExists | Self::WrongState(_) => Kind::Conflict,
         }
     }

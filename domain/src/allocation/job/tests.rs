@@ -14,8 +14,9 @@ fn submission() -> Submission {
         folder: None,
         demand: Demand { cards, milli_cores: 1000, memory_mib: 512 },
         time_limit_s: None,
+        restarts: 0,
     };
-    Submission { tenant: TenantId::PLATFORM, by: member("li"), spec, bill_to: bill_to() }
+    Submission { tenant: TenantId::PLATFORM, above: Ancestors::NONE, by: member("li"), spec, bill_to: bill_to() }
 }
 
 fn submitted() -> Event {
@@ -70,6 +71,7 @@ fn is_submitted_once_and_only_if_it_can_be_meant() {
     refused(|spec| spec.demand.memory_mib = -1, Error::BadDemand);
     refused(|spec| spec.demand.cards = Some(Cards { model: "a100".parse().unwrap(), count: 0 }), Error::BadDemand);
     refused(|spec| spec.time_limit_s = Some(0), Error::BadTimeLimit);
+    refused(|spec| spec.restarts = RESTARTS_MAX + 1, Error::BadRestarts);
 }
 
 #[test]
@@ -113,4 +115,31 @@ fn a_running_job_is_cancelled_on_the_nodes_word() {
 fn has_one_place() {
     let history = [submitted(), Event::Admitted, placed()];
     given::<Job>(history).when(place("b")).then([Event::PlacementVoided { lease: lease("b") }]);
+}
+
+#[test]
+fn what_was_lost_with_its_node_starts_again_as_often_as_it_may() {
+    let mut may = submission();
+    may.spec.restarts = 2;
+    let end = |name: &str, outcome| Command::End { lease: lease(name), outcome, at: at() };
+    let again = |outcome, restarts_left| Event::Requeued { lease: lease("a"), outcome, restarts_left };
+    let placed_first = [Event::Submitted(may), Event::Admitted, placed()];
+    let running = [&placed_first[..], &[Event::Started { lease: lease("a"), at: at() }]].concat();
+    for history in [&placed_first[..], &running] {
+        given::<Job>(history).when(end("a", Outcome::Lost)).then([again(Outcome::Lost, 1)]);
+        given::<Job>(history).when(end("a", Outcome::Vanished)).then([again(Outcome::Vanished, 1)]);
+    }
+    given::<Job>(running.clone()).when(end("b", Outcome::Lost)).then([]);
+    let failed = Event::Ended { outcome: Outcome::Failed { code: 1 }, at: Some(at()) };
+    given::<Job>(running.clone()).when(end("a", Outcome::Failed { code: 1 })).then([failed]);
+    let unwanted = [&running[..], &[asked()]].concat();
+    let cancelled = Event::Ended { outcome: Outcome::Cancelled, at: Some(at()) };
+    given::<Job>(unwanted).when(end("a", Outcome::Lost)).then([cancelled]);
+    let waits = [&running[..], &[again(Outcome::Lost, 1)]].concat();
+    given::<Job>(waits.clone()).when(end("a", Outcome::Lost)).then([]);
+    given::<Job>(waits.clone()).when(place("a")).then([placed()]);
+    let twice = [&waits[..], &[placed(), again(Outcome::Lost, 0), placed()]].concat();
+    given::<Job>(twice).when(end("a", Outcome::Lost)).then([Event::Ended { outcome: Outcome::Lost, at: Some(at()) }]);
+    let may_not = [submitted(), Event::Admitted, placed()];
+    given::<Job>(may_not).when(end("a", Outcome::Lost)).then([Event::Ended { outcome: Outcome::Lost, at: Some(at()) }]);
 }

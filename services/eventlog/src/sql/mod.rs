@@ -9,7 +9,7 @@ mod writer;
 
 use crate::{Append, Appended, EventLog, LogError};
 use batch::Row;
-use domain::kernel::{Recorded, StreamName};
+use domain::kernel::{CommandId, Recorded, StreamName};
 use futures::future::{BoxFuture, FutureExt};
 use sqlx::migrate::Migrator;
 use store::Db;
@@ -74,6 +74,23 @@ impl EventLog for SqlLog {
     fn read_all(&self, after_position: i64, limit: usize) -> BoxFuture<'_, Result<Vec<Recorded>, LogError>> {
         let select = "select * from events where position > $1 order by position limit $2";
         read(self.db.sql(select).bind(after_position).bind(rows(limit))).boxed()
+    }
+
+    fn read_category<'a>(
+        &'a self,
+        category: &'a str,
+        after_position: i64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
+        let select = "select * from events where category = $1 and position > $2 order by position limit $3";
+        read(self.db.sql(select).bind(category).bind(after_position).bind(rows(limit))).boxed()
+    }
+
+    fn last_of(&self, correlation: CommandId) -> BoxFuture<'_, Result<i64, LogError>> {
+        let select = "select position from events where correlation = $1 order by position desc limit 1";
+        let query = self.db.sql(select).bind(store::Id(correlation));
+        async move { Ok(query.optional::<(i64,)>().await.map_err(read_error)?.map_or(0, |(position,)| position)) }
+            .boxed()
     }
 
     fn head(&self) -> watch::Receiver<i64> {

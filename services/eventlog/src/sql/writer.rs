@@ -6,11 +6,16 @@
 use super::group::{Failed, Reply, commit};
 use crate::book::Book;
 use crate::{Append, LogError};
+use std::time::Duration;
 use store::Db;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 /// How many appends are committed at once at most.
 const GROUP_MAX: usize = 1024;
+
+/// How long a commit may take. A database that does not answer by then may have done it, and who asks again is told.
+const COMMIT_MAX: Duration = Duration::from_secs(30);
 
 /// An append that waits for its reply.
 #[derive(Debug)]
@@ -83,7 +88,8 @@ impl Writer {
     async fn commit(&mut self, appends: &[&Append]) -> Result<Vec<Reply>, Failed> {
         // Taken, so that nothing is left of a group that is not committed.
         let mut book = std::mem::take(&mut self.book);
-        let replies = commit(&self.db, &mut book, appends).await?;
+        let late = |_| Failed::Database(format!("the database did not answer for {} s", COMMIT_MAX.as_secs()));
+        let replies = timeout(COMMIT_MAX, commit(&self.db, &mut book, appends)).await.map_err(late)??;
         self.committed.send_replace(book.head);
         self.book = book;
         Ok(replies)

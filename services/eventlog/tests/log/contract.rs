@@ -1,8 +1,8 @@
 //! What every log promises, tried on each backend.
 
-use crate::kit::{append, each};
+use crate::kit::{append, each, meta};
 use chrono::{TimeDelta, Utc};
-use domain::kernel::{StreamName, TenantId};
+use domain::kernel::{Meta, StreamName, TenantId};
 use eventlog::{Append, Log, LogError, Subscription, digest, event_id};
 use futures::future::join_all;
 use std::{sync::Arc, time::Duration};
@@ -195,6 +195,21 @@ async fn pages_start_and_end_where_they_are_asked_to() {
         assert_eq!(log.read_all(2, 1).await.unwrap()[0].position, 3);
         assert!(log.read_all(4, 9).await.unwrap().is_empty());
         assert_eq!(*log.head().borrow(), 4);
+        let other = Append { stream: StreamName::new("tests", "a"), ..append("a", 0, &["5"]) };
+        log.append(other).await.unwrap();
+        log.append(append("a", 3, &["6"])).await.unwrap();
+        let of = async |after, limit| -> Vec<i64> {
+            log.read_category("test", after, limit).await.unwrap().iter().map(|event| event.position).collect()
+        };
+        assert_eq!(of(2, 9).await, [3, 4, 6]);
+        assert_eq!(of(3, 1).await, [4]);
+        assert_eq!(of(6, 9).await, [0; 0]);
+        let correlation = log.read_all(5, 1).await.unwrap()[0].meta.correlation;
+        assert_eq!(log.last_of(correlation).await, Ok(6));
+        let follows = Append { meta: Meta { correlation, ..meta() }, ..append("b", 1, &["7"]) };
+        let position = log.append(follows).await.unwrap().position;
+        assert_eq!(log.last_of(correlation).await, Ok(position));
+        assert_eq!(log.last_of(meta().correlation).await, Ok(0));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Load, decide, append, with a small aggregate.
 
 use crate::kit::{TENANT, each, meta};
-use domain::kernel::{Aggregate, Kind, Meta, Recorded, Rejection, StreamName};
+use domain::kernel::{Aggregate, CommandId, Kind, Meta, Recorded, Rejection, StreamName};
 use eventlog::{Append, Appended, Done, EventLog, Executor, Log, LogError, MemoryLog, Refused, digest};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use proptest::prelude::*;
@@ -264,6 +264,19 @@ impl EventLog for Contended {
 
     fn read_all(&self, after: i64, limit: usize) -> BoxFuture<'_, Result<Vec<Recorded>, LogError>> {
         self.0.read_all(after, limit)
+    }
+
+    fn read_category<'a>(
+        &'a self,
+        category: &'a str,
+        after: i64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
+        self.0.read_category(category, after, limit)
+    }
+
+    fn last_of(&self, correlation: CommandId) -> BoxFuture<'_, Result<i64, LogError>> {
+        self.0.last_of(correlation)
     }
 
     fn head(&self) -> watch::Receiver<i64> {

@@ -169,6 +169,19 @@ async fn a_log_outlives_its_connections() {
     assert_eq!(positions(&log).await, [1, 2, 3, 4, 5]);
 }
 
+/// A server that stands still in the middle of a transaction has the head's lock; the others get it all the same.
+#[tokio::test]
+async fn a_writer_that_stands_still_stops_nobody_for_long() {
+    let url = testing::postgres_url().await;
+    let log = open(&url).await;
+    let still = Db::open(&url, &MIGRATIONS).await.unwrap();
+    let mut tx = still.begin().await.unwrap();
+    tx.sql("update log_head set position = position").run().await.unwrap();
+    let appended = tokio::time::timeout(PATIENCE, log.append(append("a", 0, &["1"]))).await.unwrap();
+    assert_eq!(appended.unwrap().position, 1);
+    assert!(tx.commit().await.is_err(), "it finds out when it goes on");
+}
+
 /// Each stream and command is looked up by its key, however many there are and whatever the planner believes of them.
 #[tokio::test]
 async fn postgres_finds_what_it_looks_up_without_reading_a_table() {

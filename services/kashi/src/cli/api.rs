@@ -244,7 +244,11 @@ impl Api {
         let response = request.send().await.map_err(broken)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.map_err(broken)?.to_vec();
-        if status.is_success() { Ok(Reply { headers, body }) } else { Err(Fault::refused(status.as_u16(), &body)) }
+        if status.is_success() {
+            Ok(Reply { headers, body })
+        } else {
+            Err(Fault::refused(&self.settings.host, status.as_u16(), &body))
+        }
     }
 
     fn json(&self, reply: &Reply) -> Result<Value, Fault> {

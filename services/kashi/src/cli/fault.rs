@@ -52,8 +52,8 @@ pub(crate) enum Fault {
     #[error("there is no {what} that is called `{name}`")]
     Unknown { what: &'static str, name: String },
     /// The server said no.
-    #[error("{}", .0["detail"].as_str().unwrap_or("the server refused"))]
-    Refused(Value),
+    #[error("{}", document["detail"].as_str().unwrap_or("the server refused"))]
+    Refused { host: String, document: Value },
     /// It did not come to an answer.
     #[error("{host} cannot be reached: {cause}")]
     Unreachable { host: String, cause: String },
@@ -76,14 +76,16 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// The refusal of a server from its status and body.
-    pub(crate) fn refused(status: u16, body: &[u8]) -> Self {
+    pub(crate) fn refused(host: &str, status: u16, body: &[u8]) -> Self {
+        let host = host.to_owned();
         let document: Value = serde_json::from_slice(body).unwrap_or_default();
         if document["code"].is_string() && document["detail"].is_string() {
-            return Self::Refused(document);
+            return Self::Refused { host, document };
         }
         let detail = format!("the server answered with status {status} and did not say why");
         let code = format!("http.{status}");
-        Self::Refused(json!({ "type": "about:blank", "status": status, "detail": detail, "code": code }))
+        let document = json!({ "type": "about:blank", "status": status, "detail": detail, "code": code });
+        Self::Refused { host, document }
     }
 
     /// Its stable code.
@@ -92,7 +94,7 @@ impl Fault {
             Self::Usage(_) => "client.usage",
             Self::SignedOut { .. } => "client.signed_out",
             Self::Unknown { .. } => "client.unknown_name",
-            Self::Refused(document) => document["code"].as_str().unwrap_or("http.refused"),
+            Self::Refused { document, .. } => document["code"].as_str().unwrap_or("http.refused"),
             Self::Unreachable { .. } => "client.unreachable",
             Self::Late { .. } => "client.timeout",
             Self::BadAnswer { .. } => "client.bad_answer",
@@ -108,7 +110,7 @@ impl Fault {
             Self::Usage(_) => USAGE,
             Self::SignedOut { .. } => SIGNED_OUT,
             Self::Unknown { .. } => NOT_FOUND,
-            Self::Refused(document) => exit_of(document["status"].as_u64().unwrap_or_default(), self.code()),
+            Self::Refused { document, .. } => exit_of(document["status"].as_u64().unwrap_or_default(), self.code()),
             Self::Unreachable { .. } | Self::Late { .. } => UNREACHABLE,
             Self::Stream(error) if error.kind() == io::ErrorKind::BrokenPipe => DONE,
             Self::BadAnswer { .. } | Self::File { .. } | Self::Stream(_) => UNEXPECTED,
@@ -120,7 +122,9 @@ impl Fault {
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Late { .. } => true,
-            Self::Refused(document) => document["status"].as_u64().is_some_and(|status| (502..=504).contains(&status)),
+            Self::Refused { document, .. } => {
+                document["status"].as_u64().is_some_and(|status| (502..=504).contains(&status))
+            }
             Self::Usage(_)
             | Self::SignedOut { .. }
             | Self::Unknown { .. }
@@ -138,7 +142,7 @@ impl Fault {
             Self::Unreachable { .. } | Self::Late { .. } => {
                 Some("check --host or KASHI_HOST; what was asked may be sent again".to_owned())
             }
-            Self::Refused(document) => {
+            Self::Refused { document, .. } => {
                 let known = document["hint"].as_str().map(str::to_owned);
                 let own = match self.code() {
                     "read.behind" => Some("run it again; kashi login forgets the position of a platform that is gone"),
@@ -159,7 +163,7 @@ impl Fault {
 
     /// As a problem document (RFC 9457).
     pub(crate) fn document(&self) -> Value {
-        if let Self::Refused(document) = self {
+        if let Self::Refused { document, .. } = self {
             return document.clone();
         }
         let mut document = json!({ "type": "about:blank", "code": self.code(), "detail": self.to_string() });
@@ -177,13 +181,15 @@ impl Fault {
                 text.push_str(&format!("  {:<6}  {}\n", if at == 0 { label } else { "" }, clean(line)));
             }
         };
-        if let Self::Refused(document) = self {
+        if let Self::Refused { document, .. } = self {
             let errors = document["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
             add("why", errors.iter().map(field_error).collect());
         }
         add("try", self.hint().into_iter().collect());
-        if let Self::Refused(document) = self {
-            add("ref", document["request_id"].as_str().map(str::to_owned).into_iter().collect());
+        if let Self::Refused { host, document } = self {
+            let quoted = [document["request_id"].as_str().map(str::to_owned), page(host, document)];
+            let quoted: Vec<String> = quoted.into_iter().flatten().collect();
+            add("ref", if quoted.is_empty() { vec![] } else { vec![quoted.join("   ")] });
         }
         text
     }
@@ -198,6 +204,12 @@ impl Fault {
         }
         self.exit()
     }
+}
+
+/// Where the server that refused explains the code.
+fn page(host: &str, document: &Value) -> Option<String> {
+    let path = format!("/problems/{}", document["code"].as_str()?);
+    (document["type"] == path.as_str()).then(|| format!("{host}{path}"))
 }
 
 fn field_error(error: &Value) -> String {
@@ -231,7 +243,7 @@ mod tests {
 
     fn refused(status: u16, code: &str) -> Fault {
         let body = json!({ "status": status, "code": code, "detail": "d" });
-        Fault::refused(status, body.to_string().as_bytes())
+        Fault::refused("http://h", status, body.to_string().as_bytes())
     }
 
     #[test]
@@ -272,22 +284,35 @@ mod tests {
 
     #[test]
     fn is_told_with_why_and_what_to_try() {
-        let fault = Fault::Refused(json!({
-            "status": 422, "code": "request.bad_text", "detail": "`reason`: too\u{1b}[1m long", "hint": "shorten it",
+        let document = json!({
+            "type": "/problems/request.bad_text", "status": 422, "code": "request.bad_text", "detail": "`reason`: too\u{1b}[1m long", "hint": "shorten it",
             "errors": [{ "pointer": "/reason", "detail": "at most 200" }, { "pointer": "/b", "detail": "c" }],
             "request_id": "req_1",
-        }));
+        });
+        let fault = Fault::Refused { host: "https://h".into(), document };
         let expected = "error[request.bad_text]: `reason`: too [1m long\n\
                         \x20 why     /reason: at most 200\n\
                         \x20         /b: c\n\
                         \x20 try     shorten it\n\
-                        \x20 ref     req_1\n";
+                        \x20 ref     req_1   https://h/problems/request.bad_text\n";
         assert_eq!(fault.text(), expected);
     }
 
     #[test]
+    fn names_a_page_of_the_server_only_where_the_problem_does() {
+        let text = |document: Value| Fault::Refused { host: "http://h:1/p".into(), document }.text();
+        let own = json!({ "type": "/problems/a.b", "code": "a.b", "detail": "d" });
+        assert!(text(own).ends_with("  ref     http://h:1/p/problems/a.b\n"));
+        for about in ["about:blank", "/problems/a.c", "https://elsewhere/problems/a.b"] {
+            let with = |id: &str| text(json!({ "type": about, "code": "a.b", "detail": "d", "request_id": id }));
+            assert!(with("req_1").ends_with("  ref     req_1\n"), "{about}");
+        }
+        assert!(!text(json!({ "code": "a.b", "detail": "d" })).contains("ref"));
+    }
+
+    #[test]
     fn an_answer_that_is_no_problem_is_told_by_its_status() {
-        let fault = Fault::refused(502, b"<html>Bad Gateway</html>");
+        let fault = Fault::refused("http://h", 502, b"<html>Bad Gateway</html>");
         assert_eq!((fault.code(), fault.exit(), fault.may_pass()), ("http.502", 8, true));
         assert_eq!(fault.document()["status"], 502);
     }

@@ -4,6 +4,7 @@
 //! knows no more than anybody who speaks to the API. One subject a file.
 //! Invariants: the same flags everywhere; results on standard output, remarks and faults on standard error.
 
+mod access;
 mod api;
 mod bills;
 mod events;
@@ -19,6 +20,7 @@ mod orders;
 mod outcome;
 mod output;
 mod prices;
+mod projections;
 mod prompt;
 mod quotas;
 mod settings;
@@ -105,16 +107,18 @@ pub(crate) enum Command {
     Explain(explain::Explain),
     /// Show a stored event.
     Event(events::One),
-    /// List nodes; take one out for maintenance.
+    /// List refused commands, sign-ins and reads of personal data, oldest first.
+    Access(access::Access),
+    /// List nodes; take one out for maintenance, give one up.
     #[command(subcommand)]
     Node(nodes::Node),
     /// List pools; let machines join.
     #[command(subcommand)]
     Pool(nodes::Pool),
-    /// List tenants; add one.
+    /// List tenants and projects; add, suspend and resume them.
     #[command(subcommand)]
     Tenant(tenants::Tenant),
-    /// List members; add, lock and unlock them.
+    /// List members; add, lock and unlock them; what is known of them as persons.
     #[command(subcommand)]
     Member(members::Member),
     /// Your own API keys.
@@ -126,6 +130,9 @@ pub(crate) enum Command {
     /// What is sold.
     #[command(subcommand)]
     Product(prices::Product),
+    /// How far the read models are; make them anew.
+    #[command(subcommand)]
+    Projections(projections::Projections),
     /// Show a wallet; pay into it; set its credit line.
     Wallet(wallets::Wallet),
     /// Say which version this is.
@@ -205,9 +212,11 @@ impl Command {
             Self::Pool(pool) => pool.run(api, out).await?,
             Self::Tenant(tenant) => return tenant.run(api, out).await,
             Self::Member(member) => member.run(api, out).await?,
+            Self::Access(access) => access.run(api, out).await?,
             Self::Key(key) => key.run(api, out).await?,
             Self::Price(price) => price.run(api, out).await?,
             Self::Product(product) => product.run(api, out).await?,
+            Self::Projections(projections) => projections.run(api, out).await?,
             Self::Wallet(wallet) => wallet.run(api, out).await?,
             Self::Version => return version(out),
         }

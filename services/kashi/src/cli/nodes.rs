@@ -27,6 +27,15 @@ pub(crate) enum Node {
         /// By name or id.
         node: String,
     },
+    /// Give a node up that will not come back: its jobs start elsewhere or fail, and what ran is billed up to when it was
+    /// last heard of.
+    Lose {
+        /// By name or id.
+        node: String,
+        /// Why.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 /// Pools.
@@ -113,6 +122,10 @@ impl Node {
                 (node, "drain", Some(json!({ "reason": reason })), "it takes no new work; what runs there goes on")
             }
             Self::Resume { node } => (node, "resume", None, "it takes new work"),
+            Self::Lose { node, reason } => {
+                let note = "it is given up; it takes no work until its agent is heard of again";
+                (node, "lose", Some(json!({ "reason": reason })), note)
+            }
         };
         let id = find::node(api, &node).await?;
         let changed = api.post(&format!("/nodes/{id}/{path}"), body.as_ref()).await?;

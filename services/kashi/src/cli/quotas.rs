@@ -17,7 +17,7 @@ pub(crate) struct Quota {
 /// What can be changed.
 #[derive(Debug, clap::Subcommand)]
 enum Change {
-    /// Set how much of a resource a tenant may order.
+    /// Set how much of a resource a tenant and all below it may order.
     Set {
         /// The tenant, by name or id.
         #[arg(long)]
@@ -37,10 +37,12 @@ const QUOTA: Kind = Kind {
     columns: &[
         column("RESOURCE", "资源", "resource", Form::Text),
         column("CEILING", "上限", "ceiling", Form::Text),
+        column("COUNTED", "已计入", "counted", Form::Text),
         column("ORDERED", "已订购", "ordered", Form::Text),
         column("IN USE", "使用中", "in_use", Form::Text),
         column("WAITING", "等待作业", "waiting", Form::Text),
         column("TENANT", "租户", "tenant", Form::Text),
+        column("CEILING OF", "上限所属", "ceiling_of", Form::Text),
     ],
     more: &[],
 };

@@ -37,7 +37,7 @@ pub(crate) struct Submit {
     /// How much memory, such as 512M or 2G; 512M, unless it is said.
     #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
     memory: Option<i64>,
-    /// An environment variable; may be said again.
+    /// An environment variable; may be said again. It is kept in the log for good: pass no password or token in it.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
     /// Where it starts on the node; in a folder of its own, unless it is said.
@@ -46,6 +46,9 @@ pub(crate) struct Submit {
     /// It is ended after so many seconds of running.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..))]
     max_seconds: Option<i64>,
+    /// Start it again so many times where its machine is lost; 0 unless it is said. KASHI_RESTART tells it which time it is.
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(0..=100))]
+    restarts: Option<u32>,
     /// Wait for its end; the exit code says how it ended.
     #[arg(long, group = "ends")]
     wait: bool,
@@ -130,6 +133,7 @@ impl Submit {
             ("milli_cores", json!(self.cores)),
             ("memory_mib", json!(self.memory)),
             ("time_limit_s", json!(self.max_seconds)),
+            ("restarts", json!(self.restarts)),
         ] {
             if !value.is_null() {
                 body.insert(field.to_owned(), value);

@@ -29,7 +29,8 @@ async fn a_refusal_is_told_with_its_code() {
         let ran = person.runs(&["show", JOB]).await;
         assert_eq!((ran.code, ran.out.as_str()), (exit, ""), "{code}");
         assert!(ran.err.starts_with(&format!("error[{code}]: it was so\n  try     ")), "{}", ran.err);
-        assert!(ran.err.ends_with("\n  ref     req_1\n"), "{}", ran.err);
+        let page = format!("{}/problems/{code}", server.host);
+        assert!(ran.err.ends_with(&format!("\n  ref     req_1   {page}\n")), "{}", ran.err);
     }
 }
 

@@ -6,6 +6,7 @@
 mod asking;
 mod failing;
 mod kashi;
+mod operating;
 mod server;
 mod signing_in;
 mod working;

@@ -8,6 +8,7 @@
 //! because the member is folded from the log at each request.
 
 pub mod key;
+pub mod key_file;
 pub mod password;
 pub mod secret;
 pub mod session;

@@ -5,13 +5,14 @@
 //! holds from the next request on; that a key is over is told only to who has its secret.
 
 use super::{key, key::KeyText, token::TokenError};
+use crate::access::Asking;
 use crate::{Kit, Problem, Scope};
 use axum::{
     extract::{FromRef, FromRequestParts},
     http::{StatusCode, header, request::Parts},
 };
 use domain::{
-    identity::{ApiKey, Member, Permission, Role, api_key, member},
+    identity::{ApiKey, Member, Permission, Reach, Role, api_key, member},
     kernel::{KeyId, MemberId, TenantId},
 };
 use std::collections::BTreeSet;
@@ -37,10 +38,12 @@ impl Actor {
     pub fn scope(&self, permission: Permission) -> Option<Scope> {
         let on_platform = self.tenant == TenantId::PLATFORM;
         let permits = |role: &&Role| role.permissions().contains(&permission);
-        let mut granting = self.roles.iter().filter(permits).filter(|role| on_platform || !role.is_platform());
-        let first = granting.next()?;
-        let everywhere = first.is_platform() || granting.any(|role| role.is_platform());
-        Some(if everywhere { Scope::Platform } else { Scope::One(self.tenant) })
+        let granting = self.roles.iter().filter(permits).filter(|role| on_platform || !role.is_platform());
+        Some(match granting.map(|role| role.reach()).max()? {
+            Reach::Node => Scope::One(self.tenant),
+            Reach::Subtree => Scope::Subtree(self.tenant),
+            Reach::Platform => Scope::Platform,
+        })
     }
 
     /// The actor of a bearer token: a session's, or an API key.
@@ -48,7 +51,8 @@ impl Actor {
         if bearer.starts_with(key::PREFIX) { of_key(kit, bearer).await } else { of_session(kit, bearer).await }
     }
 
-    fn new(member: MemberId, account: &member::Account, key: Option<KeyId>) -> Self {
+    /// The member with this account, by a session or a key.
+    pub fn new(member: MemberId, account: &member::Account, key: Option<KeyId>) -> Self {
         let member::Account { tenant, handle, roles, .. } = account;
         Self { member, tenant: *tenant, handle: handle.clone(), roles: roles.clone(), key }
     }
@@ -94,6 +98,9 @@ where
         }
         let actor = Self::of_bearer(&Kit::from_ref(state), bearer(parts)?).await?;
         parts.extensions.insert(actor.clone());
+        if let Some(asking) = parts.extensions.get::<Asking>() {
+            asking.is(&actor);
+        }
         Ok(actor)
     }
 }

@@ -1,22 +1,17 @@
 //! Session tokens: JWT, HS256, twelve hours.
 //!
-//! Owns: the claims, the signing key and its file. Does not own: whether the member may still act (`session`).
+//! Owns: the claims and the signing key. Does not own: its file (`key_file`), whether the member may still act (`session`).
 //! Invariants: no other algorithm is accepted; the time is the edge's clock; the key is read by its owner only.
 
+use super::key_file::{KEY_BYTES, KeyFileError, read_or_make};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::kernel::MemberId;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
-use std::{
-    fmt, fs,
-    io::{self, Write},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fmt, path::Path, sync::Arc};
 
 /// How long a session lasts.
 pub const SESSION_HOURS: i64 = 12;
-const KEY_BYTES: usize = 32;
 
 /// What a session token says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,19 +44,6 @@ pub enum TokenError {
     Expired,
 }
 
-/// Why there is no signing key.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyFileError {
-    #[error("the session key `{0}` cannot be read or made")]
-    Io(PathBuf, #[source] io::Error),
-    #[error("the session key `{0}` has not {KEY_BYTES} bytes; remove it to end all sessions and get a new one")]
-    Length(PathBuf),
-    #[error("the session key `{0}` is open to others; make it readable by its owner only (mode 0600)")]
-    Open(PathBuf),
-    #[error("the session key cannot be used: {0}")]
-    Unusable(String),
-}
-
 /// The key that signs session tokens. Clones share it.
 #[derive(Clone)]
 pub struct SessionKey(Arc<Keys>);
@@ -81,16 +63,7 @@ impl SessionKey {
     /// The key of 32 bytes in this file, which is made with random bytes if it is not there. Processes that start at
     /// once get the same key.
     pub fn open(path: &Path) -> Result<Self, KeyFileError> {
-        let failed = |error| KeyFileError::Io(path.into(), error);
-        if !path.try_exists().map_err(failed)? {
-            make(path).map_err(failed)?;
-        }
-        if is_open_to_others(path).map_err(failed)? {
-            return Err(KeyFileError::Open(path.into()));
-        }
-        let bytes = fs::read(path).map_err(failed)?;
-        let bytes = <[u8; KEY_BYTES]>::try_from(bytes).map_err(|_| KeyFileError::Length(path.into()))?;
-        Self::new(&bytes)
+        Self::new(&read_or_make(path)?)
     }
 
     /// The key of these bytes.
@@ -122,38 +95,11 @@ impl SessionKey {
     }
 }
 
-/// Makes the file with random bytes, unless another process is first: the name appears only once the bytes are there.
-fn make(path: &Path) -> io::Result<()> {
-    let new = path.with_extension(format!("{:016x}.new", rand::random::<u64>()));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&new)?;
-    file.write_all(&rand::random::<[u8; KEY_BYTES]>())?;
-    file.sync_all()?;
-    let linked = fs::hard_link(&new, path);
-    fs::remove_file(&new)?;
-    match linked {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        Err(_) | Ok(()) => Ok(()),
-    }
-}
-
-#[cfg(unix)]
-fn is_open_to_others(path: &Path) -> io::Result<bool> {
-    Ok(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path)?.permissions()) & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_open_to_others(_: &Path) -> io::Result<bool> {
-    Ok(false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use domain::identity::member_of;
+    use std::fs;
 
     fn key() -> SessionKey {
         SessionKey::new(&[7; KEY_BYTES]).unwrap()

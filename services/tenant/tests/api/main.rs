@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
+mod access;
 mod input;
 mod money;
 mod permissions;
+mod problems;
+mod profiles;
 mod room;
 mod scope;
 mod secrets;

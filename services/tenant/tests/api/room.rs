@@ -13,16 +13,17 @@ use domain::catalog::{Contract, PriceBook, Product, contract, price_book, produc
 use domain::flows::{quota_key, wallet_key};
 use domain::identity::{Member, Role, Tenant, member, member_of, tenant};
 use domain::kernel::{
-    Aggregate, CommandId, Currency, CustomerId, EventId, Id, LeaseId, Meta, NodeId, OrderId, PoolId, PriceBookId,
-    TenantId, Zone,
+    Aggregate, Ancestors, CommandId, Currency, CustomerId, EventId, Id, LeaseId, Meta, NodeId, OrderId, PoolId,
+    PriceBookId, Recorded, TenantId, Zone,
 };
 use domain::pools::{Inventory, Node, Pool, node, pool};
 use domain::quota::{Allowance, allowance};
 use eventlog::{Executor, MemoryLog};
 use http_body_util::BodyExt;
+use kit::access::{CATEGORY, Evidence};
 use kit::objects::Outputs;
 use kit::runtime::Runtime;
-use kit::{Clock, Kit, Progress, SessionKey};
+use kit::{Access, Clock, Keyring, Kit, Progress, SessionKey};
 use rust_decimal::Decimal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -99,22 +100,32 @@ pub(crate) fn some_lease() -> LeaseId {
     Id::derived(TenantId::PLATFORM, "lease")
 }
 
+fn create(tenant: TenantId, name: &str, parent: Option<TenantId>) -> tenant::Command {
+    let (kind, above) = (tenant::Level::Tenant, Ancestors::NONE);
+    tenant::Command::Create { tenant, name: name.into(), parent, kind, above }
+}
+
 impl Room {
     /// A platform with nobody.
     pub(crate) async fn empty() -> Self {
         let (read, scratch) = sqlite(&projections::MIGRATIONS).await;
+        let executor = Executor::new(Arc::new(MemoryLog::default()));
+        let clock = Clock::manual(START.parse::<DateTime<Utc>>().unwrap());
+        let access = Access::new(executor.log().clone(), clock.clone());
         let kit = Kit {
-            executor: Executor::new(Arc::new(MemoryLog::default())),
+            executor,
             read,
-            clock: Clock::manual(START.parse::<DateTime<Utc>>().unwrap()),
+            clock,
             sessions: SessionKey::new(&[1; 32]).unwrap(),
+            keys: Keyring::open(&scratch.url("keys"), &scratch.path().join("keys.master")).await.unwrap(),
+            access,
             runtime: Runtime::open(&scratch.url("runtime")).await.unwrap(),
             outputs: Outputs::open(scratch.path()),
             progress: Progress::default(),
         };
         let app = kit::edge(::tenant::router(kit.clone()));
         let room = Self { kit, app, steps: AtomicU32::new(0), _scratch: scratch };
-        let create = tenant::Command::Create { tenant: TenantId::PLATFORM, name: "platform".into(), parent: None };
+        let create = create(TenantId::PLATFORM, "platform", None);
         room.give::<Tenant>(TenantId::PLATFORM, TenantId::PLATFORM, create).await;
         room
     }
@@ -154,7 +165,7 @@ impl Room {
     }
 
     async fn customer(&self, tenant: TenantId, name: &str) {
-        let create = tenant::Command::Create { tenant, name: name.into(), parent: Some(TenantId::PLATFORM) };
+        let create = create(tenant, name, Some(TenantId::PLATFORM));
         self.give::<Tenant>(tenant, tenant, create).await;
         let (customer, book, zone, currency) = (customer(tenant), book(), Zone::default(), Currency::Cny);
         let sign = contract::Command::Sign(contract::Terms { tenant, customer, book, zone, currency });
@@ -176,10 +187,11 @@ impl Room {
         let resource = resource.parse().unwrap();
         let key = quota_key(tenant, &resource);
         let milli = units * 1000;
-        let set = allowance::Command::SetCeiling { tenant, resource, milli, by: member_of("admin") };
+        let below = vec![];
+        let set = allowance::Command::SetCeiling { root: tenant, below, resource, milli, by: member_of("admin") };
         self.give::<Allowance>(tenant, &key, set).await;
         let order: OrderId = Id::derived(tenant, &key);
-        self.give::<Allowance>(tenant, &key, allowance::Command::HoldOrder { order, milli }).await;
+        self.give::<Allowance>(tenant, &key, allowance::Command::HoldOrder { order, below: vec![], milli }).await;
     }
 
     /// A pool, and a node of it.
@@ -222,19 +234,57 @@ impl Room {
         *self.kit.executor.log().head().borrow()
     }
 
+    /// How many events there are but evidence of access.
+    pub(crate) async fn facts(&self) -> usize {
+        let log = self.kit.executor.log().read_all(0, usize::MAX).await.unwrap();
+        log.iter().filter(|stored| stored.stream.category() != CATEGORY).count()
+    }
+
+    /// The evidence of access: what, by whom, the operation and the code.
+    pub(crate) async fn evidence(&self) -> Vec<(String, String, String, Option<String>)> {
+        let log = self.kit.executor.log().read_category(CATEGORY, 0, usize::MAX).await.unwrap();
+        let told = |stored: &Recorded| {
+            let evidence: Evidence = serde_json::from_str(&stored.payload).unwrap();
+            (stored.kind.clone(), stored.meta.actor.clone(), evidence.operation, evidence.code)
+        };
+        log.iter().map(told).collect()
+    }
+
     /// Folds what the read models do not show yet.
     pub(crate) async fn show(&self) {
         let from = self.kit.progress.read_models();
         for stored in self.kit.executor.log().read_all(from, usize::MAX).await.unwrap() {
-            let event = Event::read(&stored).unwrap();
+            let event = (stored.stream.category() != CATEGORY).then(|| Event::read(&stored).unwrap());
             let mut tx = self.kit.read.begin().await.unwrap();
             for (name, _) in projections::ALL {
-                projections::apply(name, &mut tx, &stored, &event).await.unwrap();
+                if let Some(event) = &event {
+                    let open = self.kit.keys.opener();
+                    projections::apply(name, &mut tx, &stored, event, &open).await.unwrap();
+                }
                 store::checkpoint(&mut tx, name, stored.position).await.unwrap();
             }
             tx.commit().await.unwrap();
             self.kit.progress.read_models_reached(stored.position);
         }
+    }
+
+    /// The rows of a table of the read models.
+    pub(crate) async fn digest(&self, table: &str) -> Vec<String> {
+        projections::digest(&self.kit.read, table).await.unwrap().1
+    }
+
+    /// The same rows, made again from the log.
+    pub(crate) async fn again(&self, table: &str) -> Vec<String> {
+        let (db, _scratch) = sqlite(&projections::MIGRATIONS).await;
+        for stored in self.kit.executor.log().read_all(0, usize::MAX).await.unwrap() {
+            let Ok(event) = Event::read(&stored) else { continue };
+            let mut tx = db.begin().await.unwrap();
+            for (name, _) in projections::ALL {
+                projections::apply(name, &mut tx, &stored, &event, &self.kit.keys.opener()).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+        }
+        projections::digest(&db, table).await.unwrap().1
     }
 
     /// The token of a session of a member.

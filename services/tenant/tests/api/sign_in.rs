@@ -4,6 +4,7 @@ use crate::room::{Answer, Room, lab};
 use domain::Event;
 use domain::identity::{Member, Role, Tenant, member, member_of, tenant};
 use domain::kernel::TenantId;
+use kit::Stop;
 use kit::auth::secret;
 use serde_json::{Value, json};
 
@@ -34,9 +35,7 @@ async fn add_first_operator(room: &Room) {
     loop {
         head.borrow_and_update();
         for stored in room.kit.executor.log().read_all(0, usize::MAX).await.unwrap() {
-            if let Event::Tenant(tenant::Event::SetupUsed { handle, password, member, .. }) =
-                Event::read(&stored).unwrap()
-            {
+            if let Ok(Event::Tenant(tenant::Event::SetupUsed { handle, password, member, .. })) = Event::read(&stored) {
                 let (tenant, roles, password) = (TenantId::PLATFORM, [Role::Operator].into(), Some(password));
                 let add = member::Command::Add { tenant, handle, roles, password };
                 room.give::<Member>(tenant, member, add).await;
@@ -54,7 +53,13 @@ async fn health_needs_nobody() {
     room.show().await;
     let health = room.nobody("GET", "/api/v1/health", None).await;
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(health.body, json!({ "status": "ok", "version": version, "read_models_at": 1, "flows_at": 0 }));
+    let well = json!({
+        "status": "ok", "version": version, "read_models_at": 1, "flows_at": 0, "log_at": 1, "stopped": [],
+    });
+    assert_eq!(health.body, well);
+    room.kit.progress.stopped("orders", Stop { position: 2, cause: "a defect".into() });
+    let health = room.nobody("GET", "/api/v1/health", None).await;
+    assert_eq!((&health.body["status"], &health.body["stopped"]), (&json!("degraded"), &json!(["orders"])));
 }
 
 #[tokio::test]
@@ -179,4 +184,37 @@ async fn a_role_of_the_platform_is_given_by_the_platform_only() {
     assert_eq!(room.post("admin", "/members", grab).await.status, 201);
     let elsewhere = json!({ "handle": "far", "tenant": "ten_0000000000000000000000000Z", "roles": [] });
     assert_eq!(room.post("admin", "/members", elsewhere).await.is(), (404, "tenant.not_found"));
+}
+
+#[tokio::test]
+async fn a_lost_password_is_replaced_by_who_manages_members() {
+    let room = Room::new().await;
+    with_password(&room, "new").await;
+    let path = format!("/members/{}/password", member_of("new"));
+    let reset = |password: &str| json!({ "password": password });
+    assert_eq!(room.post("li", &path, reset("a longer password")).await.is(), (403, "auth.forbidden"));
+    assert_eq!(room.post("wang", &path, reset("short")).await.is(), (422, "auth.password_too_short"));
+    let first = room.post_as("k", "wang", &path, reset("a longer password")).await;
+    let again = room.post_as("k", "wang", &path, reset("a longer password")).await;
+    assert_eq!((first.status, &first.body), (201, &again.body));
+    assert_eq!(room.post_as("k", "wang", &path, reset("another password")).await.is(), (422, "request.key_reused"));
+    assert_eq!(sign_in(&room, "new", PASSWORD).await.is(), (401, "auth.bad_credentials"));
+    assert_eq!(sign_in(&room, "new", "a longer password").await.status, 200);
+    let made = room.post("wang", &path, json!({})).await;
+    assert_eq!(sign_in(&room, "new", &made.text("password")).await.status, 200);
+}
+
+#[tokio::test]
+async fn roles_are_replaced_and_hold_at_once() {
+    let room = Room::new().await;
+    with_password(&room, "new").await;
+    let path = format!("/members/{}/roles", member_of("new"));
+    let set = |roles: &[&str]| Some(json!({ "roles": roles }));
+    assert_eq!(room.ask("li", "PUT", &path, set(&["tenant_admin"])).await.is(), (403, "auth.forbidden"));
+    assert_eq!(room.ask("wang", "PUT", &path, set(&["operator"])).await.is(), (403, "member.role_not_yours"));
+    assert_eq!(room.ask("wang", "PUT", &path, set(&["root"])).await.is(), (422, "request.bad_field"));
+    assert_eq!(room.ask("wang", "PUT", &path, set(&["finance"])).await.status, 200);
+    assert_eq!(room.get("new", "/whoami").await.body["roles"], json!(["finance"]));
+    let own = format!("/members/{}/lock", member_of("wang"));
+    assert_eq!(room.post("wang", &own, json!({ "reason": "left" })).await.is(), (409, "member.lock_self"));
 }

@@ -1,33 +1,29 @@
 //! The fleet as the log tells it: nodes, waiting jobs, who holds what. Facts for the scheduler and for the agents.
 //!
-//! Owns: the fold, and waking those who wait for it to move. Does not own: decisions, read tables.
+//! Owns: the fold. Does not own: sharing it (`fleets`), decisions, read tables.
 //! Invariants: a placement takes its room from the moment it is in the log until its lease is over; what a node should
 //! run changes its generation, which is the position of the change, so that it only grows and is the same after a
-//! restart.
+//! restart; a lost node's leases take their room until each is over; what a job that may start again keeps on a node is
+//! kept there until the job's end.
 
-use crate::ControlError;
-use crate::projector::{decode, patiently};
 use agent_protocol::{Desired, DesiredLease, Work};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::Event;
 use domain::allocation::job::{self, Spec};
 use domain::allocation::{Demand, lease, plan};
 use domain::flows::lease_of;
-use domain::kernel::{JobId, LeaseId, NodeId, PoolId, Recorded, TenantId};
+use domain::kernel::{Ancestors, JobId, LeaseId, NodeId, PoolId, Recorded, TenantId};
 use domain::pools::{Inventory, node};
-use eventlog::{Log, Subscription};
-use kit::Kit;
-use scheduler_core as core;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+mod facts;
 
 /// How long after its last word a node is taken for reachable.
 const REACHABLE_FOR: TimeDelta = TimeDelta::seconds(30);
-/// How many events are folded at once.
-const PAGE: usize = 500;
 /// How long work that is asked to end has before it is killed, in milliseconds.
 const STOP_GRACE_MS: i64 = 10_000;
+/// The variable that tells a job how often it was started again.
+const RESTART: &str = "KASHI_RESTART";
 
 /// The fleet.
 #[derive(Debug, Default)]
@@ -39,6 +35,8 @@ pub struct Fleet {
     jobs: HashMap<JobId, Known>,
     waiting: BTreeMap<JobId, i64>,
     leases: HashMap<LeaseId, Held>,
+    /// The tenants that are suspended themselves; all below them are with them.
+    suspended: BTreeSet<TenantId>,
 }
 
 #[derive(Debug)]
@@ -46,17 +44,37 @@ struct Machine {
     pool: PoolId,
     inventory: Inventory,
     draining: bool,
+    /// Given up and not heard of since.
+    lost: bool,
+    /// A loss that is not in the plan's stream yet.
+    unplanned_loss: Option<Loss>,
+    /// The newest stored proof of life.
+    alive_at: Option<DateTime<Utc>>,
     generation: i64,
     seen_at: Option<DateTime<Utc>>,
     leases: Vec<LeaseId>,
+    /// The jobs that have been placed here and are not over.
+    jobs: BTreeSet<JobId>,
 }
 
 #[derive(Debug)]
 struct Known {
     tenant: TenantId,
+    above: Ancestors,
     spec: Spec,
     submitted_position: i64,
     cancelled: bool,
+    ended: bool,
+    restarted: u32,
+    /// Where it has been placed.
+    nodes: BTreeSet<NodeId>,
+}
+
+/// A node's loss, as its own stream tells it.
+#[derive(Debug, Clone, Copy)]
+struct Loss {
+    position: i64,
+    alive_until: DateTime<Utc>,
 }
 
 #[derive(Debug)]
@@ -80,89 +98,14 @@ pub(crate) enum Phase {
     Running,
 }
 
-/// The fleet, shared; wakes those who wait.
-#[derive(Debug, Clone, Default)]
-pub struct Fleets {
-    fleet: Arc<Mutex<Fleet>>,
-    moved: watch::Sender<i64>,
-}
-
-impl Fleets {
-    /// The fleet with all that the log has now. Agents are served only from then on: an older fleet would ask them to
-    /// run what is over.
-    pub async fn caught_up(log: &Log) -> Result<Self, ControlError> {
-        let fleets = Self::default();
-        loop {
-            let from = fleets.position();
-            let page = log.read_all(from, PAGE).await?;
-            if page.is_empty() {
-                return Ok(fleets);
-            }
-            fleets.fold(&page)?;
-        }
-    }
-
-    fn fold(&self, page: &[Recorded]) -> Result<(), ControlError> {
-        let events = decode(page)?;
-        {
-            let mut fleet = self.now();
-            for (stored, event) in page.iter().zip(&events) {
-                fleet.apply(stored, event.as_ref());
-            }
-        }
-        self.wake();
-        Ok(())
-    }
-
-    /// The fleet now. Nobody may wait while holding it.
-    pub(crate) fn now(&self) -> MutexGuard<'_, Fleet> {
-        self.fleet.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The position of the last event that the fleet has.
-    pub fn position(&self) -> i64 {
-        self.now().position
-    }
-
-    /// Wakes whenever the fleet moved.
-    pub(crate) fn moved(&self) -> watch::Receiver<i64> {
-        self.moved.subscribe()
-    }
-
-    /// Waits until the fleet has this position.
-    pub(crate) async fn reached(&self, position: i64) {
-        // The sender lives as long as this does.
-        let _ = self.moved.subscribe().wait_for(|at| *at >= position).await;
-    }
-
-    fn wake(&self) {
-        let position = self.now().position;
-        self.moved.send_replace(position);
-    }
-
-    /// A node was heard of.
-    pub(crate) fn saw(&self, node: NodeId, at: DateTime<Utc>) {
-        let came_back = {
-            let mut fleet = self.now();
-            let Some(machine) = fleet.nodes.get_mut(&node) else { return };
-            let came_back = !machine.reachable(at);
-            machine.seen_at = Some(at);
-            came_back
-        };
-        if came_back {
-            self.wake();
-        }
-    }
-}
-
-/// Folds what comes.
-pub(crate) async fn follow(kit: &Kit, fleets: &Fleets) -> Result<(), ControlError> {
-    let from = fleets.position();
-    let mut log = Subscription::after(kit.executor.log().clone(), from);
-    loop {
-        let page = patiently(&mut log).await?;
-        fleets.fold(&page)?;
-    }
+/// What tells whether a node is still there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Vital {
+    pub(crate) node: NodeId,
+    /// When it last spoke to this process.
+    pub(crate) seen_at: Option<DateTime<Utc>>,
+    /// The newest stored proof of life.
+    pub(crate) alive_at: Option<DateTime<Utc>>,
 }
 
 impl Machine {
@@ -178,8 +121,9 @@ impl Fleet {
         match event {
             Some(Event::Node(event)) => self.of_node(stored, event),
             Some(Event::Job(event)) => self.of_job(stored, event),
-            Some(Event::Plan(plan::Event::Placed(placement))) => self.place(stored, placement),
+            Some(Event::Plan(event)) => self.of_plan(stored, event),
             Some(Event::Lease(event)) => self.of_lease(stored, event),
+            Some(Event::Tenant(event)) => self.of_tenant(stored, event),
             _ => {}
         }
     }
@@ -188,7 +132,18 @@ impl Fleet {
         let Ok(id) = stored.stream.key().parse::<NodeId>() else { return };
         if let node::Event::Registered { pool, inventory, .. } = event {
             let (pool, inventory, generation) = (*pool, inventory.clone(), stored.position);
-            let machine = Machine { pool, inventory, draining: false, generation, seen_at: None, leases: vec![] };
+            let machine = Machine {
+                pool,
+                inventory,
+                draining: false,
+                lost: false,
+                unplanned_loss: None,
+                alive_at: None,
+                generation,
+                seen_at: None,
+                leases: vec![],
+                jobs: BTreeSet::new(),
+            };
             self.nodes.insert(id, machine);
         }
         let Some(machine) = self.nodes.get_mut(&id) else { return };
@@ -196,7 +151,13 @@ impl Fleet {
             node::Event::InventoryReported { inventory } => machine.inventory = inventory.clone(),
             node::Event::Drained { .. } => machine.draining = true,
             node::Event::Resumed { .. } => machine.draining = false,
-            node::Event::Registered { .. } | node::Event::Alive { .. } => {}
+            node::Event::Alive { at } => machine.alive_at = Some(*at),
+            node::Event::Lost { alive_until, .. } => {
+                machine.lost = true;
+                machine.unplanned_loss = Some(Loss { position: stored.position, alive_until: *alive_until });
+            }
+            node::Event::Returned { at } => (machine.lost, machine.alive_at) = (false, Some(*at)),
+            node::Event::Registered { .. } => {}
         }
     }
 
@@ -205,12 +166,17 @@ impl Fleet {
         match event {
             job::Event::Submitted(submission) => {
                 let (tenant, spec, submitted_position) = (submission.tenant, submission.spec.clone(), stored.position);
-                self.jobs.insert(id, Known { tenant, spec, submitted_position, cancelled: false });
+                let above = submission.above.clone();
+                let (cancelled, ended, restarted, nodes) = (false, false, 0, BTreeSet::new());
+                self.jobs
+                    .insert(id, Known { tenant, above, spec, submitted_position, cancelled, ended, restarted, nodes });
             }
-            job::Event::Admitted => {
-                if let Some(job) = self.jobs.get(&id) {
-                    self.waiting.insert(id, job.submitted_position);
+            job::Event::Admitted => self.wait(id),
+            job::Event::Requeued { .. } => {
+                if let Some(job) = self.jobs.get_mut(&id) {
+                    job.restarted += 1;
                 }
+                self.wait(id);
             }
             job::Event::Placed { lease, .. } => self.change(stored, *lease, Phase::Desired),
             job::Event::Started { lease, .. } => self.change(stored, *lease, Phase::Running),
@@ -224,16 +190,45 @@ impl Fleet {
             }
             job::Event::Ended { .. } => {
                 self.waiting.remove(&id);
-                if !self.leases.values().any(|held| held.job == id) {
-                    self.jobs.remove(&id);
+                let Some(job) = self.jobs.get_mut(&id) else { return };
+                job.ended = true;
+                for node in std::mem::take(&mut job.nodes) {
+                    // What it kept there may go.
+                    self.touch(stored, node).map(|machine| machine.jobs.remove(&id));
                 }
+                self.forget(id);
             }
             job::Event::QuotaQueued { .. } | job::Event::AdmissionVoided | job::Event::PlacementVoided { .. } => {}
         }
     }
 
-    fn place(&mut self, stored: &Recorded, placement: &plan::Placement) {
+    fn wait(&mut self, job: JobId) {
+        if let Some(known) = self.jobs.get(&job) {
+            self.waiting.insert(job, known.submitted_position);
+        }
+    }
+
+    /// A job that is over and holds nothing any more.
+    fn forget(&mut self, job: JobId) {
+        let over = self.jobs.get(&job).is_some_and(|known| known.ended);
+        if over && !self.leases.values().any(|held| held.job == job) {
+            self.jobs.remove(&job);
+        }
+    }
+
+    fn of_plan(&mut self, stored: &Recorded, event: &plan::Event) {
         self.planned = stored.revision + 1;
+        match event {
+            plan::Event::Placed(placement) => self.place(stored, placement),
+            plan::Event::NodeLost(loss) => {
+                if let Some(machine) = self.nodes.get_mut(&loss.node) {
+                    machine.unplanned_loss = None;
+                }
+            }
+        }
+    }
+
+    fn place(&mut self, stored: &Recorded, placement: &plan::Placement) {
         self.waiting.remove(&placement.job);
         let lease = lease_of(stored);
         let held = Held {
@@ -247,6 +242,10 @@ impl Fleet {
         self.leases.insert(lease, held);
         if let Some(machine) = self.nodes.get_mut(&placement.node) {
             machine.leases.push(lease);
+            if let Some(job) = self.jobs.get_mut(&placement.job).filter(|job| !job.ended) {
+                machine.jobs.insert(placement.job);
+                job.nodes.insert(placement.node);
+            }
         }
     }
 
@@ -261,9 +260,7 @@ impl Fleet {
                     machine.leases.retain(|lease| *lease != id);
                 }
                 self.touch(stored, held.node);
-                if !self.waiting.contains_key(&held.job) {
-                    self.jobs.remove(&held.job);
-                }
+                self.forget(held.job);
             }
         }
     }
@@ -278,10 +275,10 @@ impl Fleet {
         }
     }
 
-    fn touch(&mut self, stored: &Recorded, node: NodeId) {
-        if let Some(machine) = self.nodes.get_mut(&node) {
-            machine.generation = stored.position;
-        }
+    fn touch(&mut self, stored: &Recorded, node: NodeId) -> Option<&mut Machine> {
+        let machine = self.nodes.get_mut(&node)?;
+        machine.generation = stored.position;
+        Some(machine)
     }
 
     /// The position of the last event that was folded.
@@ -289,14 +286,36 @@ impl Fleet {
         self.position
     }
 
-    /// How many placements the plan's stream has.
+    /// How many events the plan's stream has.
     pub(crate) fn planned(&self) -> i64 {
         self.planned
     }
 
-    /// Whether any job waits for a place.
+    /// Whether there is anything to plan.
     pub(crate) fn anyone_waits(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// A loss that the plan's stream does not have yet: what was placed on the node, and where its own stream tells it.
+    pub(crate) fn unplanned_loss(&self) -> Option<(plan::Loss, i64)> {
+        self.nodes.iter().find_map(|(node, machine)| {
+            let Loss { position, alive_until } = machine.unplanned_loss?;
+            Some((plan::Loss { node: *node, alive_until, leases: machine.leases.clone() }, position))
+        })
+    }
+
+    /// The nodes that are not lost.
+    pub(crate) fn vitals(&self) -> Vec<Vital> {
+        let here = self.nodes.iter().filter(|(_, machine)| !machine.lost);
+        here.map(|(node, of)| Vital { node: *node, seen_at: of.seen_at, alive_at: of.alive_at }).collect()
+    }
+
+    /// A node was heard of; whether it was out of reach before.
+    pub(crate) fn saw(&mut self, node: NodeId, at: DateTime<Utc>) -> bool {
+        let Some(machine) = self.nodes.get_mut(&node) else { return false };
+        let came_back = !machine.reachable(at);
+        machine.seen_at = machine.seen_at.max(Some(at));
+        came_back
     }
 
     /// Whose a job is, for the placement that is recorded.
@@ -323,15 +342,19 @@ impl Fleet {
     pub fn desired(&self, node: NodeId) -> Option<Desired> {
         let machine = self.nodes.get(&node)?;
         let leases = machine.leases.iter().filter_map(|id| self.desired_lease(*id)).collect();
-        Some(Desired { generation: machine.generation, leases })
+        Some(Desired { generation: machine.generation, leases, jobs: machine.jobs.iter().copied().collect() })
     }
 
     fn desired_lease(&self, lease: LeaseId) -> Option<DesiredLease> {
         let held = self.leases.get(&lease).filter(|held| held.phase != Phase::Placed)?;
         let job = self.jobs.get(&held.job)?;
+        let mut env = job.spec.env.clone();
+        if job.restarted > 0 {
+            env.insert(RESTART.into(), job.restarted.to_string());
+        }
         let work = Work {
             command: job.spec.command.clone(),
-            env: job.spec.env.clone(),
+            env,
             folder: job.spec.folder.clone(),
             time_limit_s: job.spec.time_limit_s,
             milli_cores: held.demand.milli_cores,
@@ -340,40 +363,5 @@ impl Fleet {
         };
         let stop_after_ms = job.cancelled.then_some(STOP_GRACE_MS);
         Some(DesiredLease { lease, generation: held.generation, job: held.job, work, stop_after_ms })
-    }
-
-    /// What the scheduler needs to know.
-    pub fn facts(&self, now: DateTime<Utc>) -> core::Facts {
-        let nodes = self.nodes.iter().map(|(id, machine)| self.node_facts(*id, machine, now)).collect();
-        let queue = self
-            .waiting
-            .iter()
-            .filter_map(|(id, submitted_position)| {
-                let job = self.jobs.get(id)?;
-                let (demand, submitted_position) = (job.spec.demand.clone(), *submitted_position);
-                Some(core::Job { id: *id, tenant: job.tenant, submitted_position, priority: 0, demand })
-            })
-            .collect();
-        core::Facts { now_ms: now.timestamp_millis(), nodes, queue }
-    }
-
-    fn node_facts(&self, id: NodeId, machine: &Machine, now: DateTime<Utc>) -> core::Node {
-        let stock = &machine.inventory;
-        let cards = stock.cards.iter().map(|card| core::FreeCard { index: card.index, model: card.model.clone() });
-        let total = core::Room { milli_cores: stock.milli_cores, memory_mib: stock.memory_mib, cards: cards.collect() };
-        let mut free = total.clone();
-        for held in machine.leases.iter().filter_map(|lease| self.leases.get(lease)) {
-            free.milli_cores -= held.demand.milli_cores;
-            free.memory_mib -= held.demand.memory_mib;
-            free.cards.retain(|card| !held.cards.contains(&card.index));
-        }
-        let ready = if machine.draining {
-            core::Readiness::Drained
-        } else if machine.reachable(now) {
-            core::Readiness::Ready
-        } else {
-            core::Readiness::Unreachable
-        };
-        core::Node { id, ready, free, total }
     }
 }
