@@ -32,9 +32,15 @@ impl Lab {
 
     /// Another customer like it.
     pub async fn another(&self, world: &World, name: &str, handle: &str, cards: i64) -> (String, Person) {
-        let operator = &self.operator;
-        let tenant = operator.made("/api/v1/tenants", json!({ "name": name })).await;
+        let tenant = self.operator.made("/api/v1/tenants", json!({ "name": name })).await;
         let tenant = tenant["id"].as_str().unwrap().to_owned();
+        let engineer = self.equip(world, &tenant, handle, cards).await;
+        (tenant, engineer)
+    }
+
+    /// Gives a tenant a contract, quotas, credit and an engineer.
+    pub async fn equip(&self, world: &World, tenant: &str, handle: &str, cards: i64) -> Person {
+        let operator = &self.operator;
         world.settled().await;
         operator.made(&format!("/api/v1/tenants/{tenant}/contract"), json!({ "book": self.book })).await;
         world.settled().await;
@@ -50,7 +56,22 @@ impl Lab {
         operator.made("/api/v1/members", member).await;
         let session = world.nobody().made("/api/v1/login", json!({ "handle": handle, "password": password })).await;
         world.settled().await;
-        (tenant, world.nobody().with(session["token"].as_str().unwrap()))
+        world.nobody().with(session["token"].as_str().unwrap())
+    }
+
+    /// A tenant or project below one, made by whoever may.
+    pub async fn below(&self, by: &Person, parent: &str, name: &str, kind: &str) -> String {
+        let made = by.made("/api/v1/tenants", json!({ "name": name, "parent": parent, "kind": kind })).await;
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Somebody of a tenant, added by whoever may, and signed in.
+    pub async fn person(&self, world: &World, by: &Person, tenant: &str, (handle, role): (&str, &str)) -> Person {
+        let password = "a password of somebody";
+        let member = json!({ "handle": handle, "tenant": tenant, "roles": [role], "password": password });
+        by.made("/api/v1/members", member).await;
+        let session = world.nobody().made("/api/v1/login", json!({ "handle": handle, "password": password })).await;
+        world.nobody().with(session["token"].as_str().unwrap())
     }
 
     /// An order that was approved, and what became of it.

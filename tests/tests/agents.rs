@@ -5,14 +5,25 @@
 use agent_protocol::Exit;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
+use store::Engine;
 use system_tests::fake_agent::{FakeAgent, inventory, over, running};
 use system_tests::lab::Lab;
 use system_tests::world::{World, first_pool};
 
+system_tests::on_both! {
+    a_report_that_comes_again_late_or_in_another_order_counts_once,
+    a_stale_generation_and_an_unknown_lease_count_for_nothing,
+    a_cancelled_job_is_ended_by_its_node_and_billed_for_what_it_used,
+    a_job_that_is_cancelled_before_its_place_takes_none,
+    a_join_token_joins_one_machine_once,
+    malformed_words_are_refused_and_change_nothing,
+    output_is_kept_as_bytes_once_and_shown_while_it_grows,
+}
+
 const START: &str = "2026-11-10T01:00:00Z";
 
-async fn world() -> (World, Lab, FakeAgent) {
-    let world = World::new(START).await;
+async fn world(engine: Engine) -> (World, Lab, FakeAgent) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     lab.order(&world, "card.sim-a100", 4).await;
@@ -25,9 +36,8 @@ async fn kinds(world: &World, stream: &str) -> Vec<String> {
     stored.into_iter().map(|event| event.kind).collect()
 }
 
-#[tokio::test]
-async fn a_report_that_comes_again_late_or_in_another_order_counts_once() {
-    let (world, lab, agent) = world().await;
+async fn a_report_that_comes_again_late_or_in_another_order_counts_once(engine: Engine) {
+    let (world, lab, agent) = world(engine).await;
     let job = lab.submit(1).await;
     let lease = agent.asked_to_run(&job).await;
     let (from, to) = (world.now(), world.now() + TimeDelta::seconds(30));
@@ -42,9 +52,8 @@ async fn a_report_that_comes_again_late_or_in_another_order_counts_once() {
     assert_eq!(kinds(&world, &format!("meter-{}", lease.lease)).await, ["meter.opened", "meter.closed"]);
 }
 
-#[tokio::test]
-async fn a_stale_generation_and_an_unknown_lease_count_for_nothing() {
-    let (world, lab, agent) = world().await;
+async fn a_stale_generation_and_an_unknown_lease_count_for_nothing(engine: Engine) {
+    let (world, lab, agent) = world(engine).await;
     let job = lab.submit(1).await;
     let lease = agent.asked_to_run(&job).await;
     let mut stale = running(&lease, world.now());
@@ -57,9 +66,8 @@ async fn a_stale_generation_and_an_unknown_lease_count_for_nothing() {
     assert_eq!(lab.engineer.get(&format!("/api/v1/jobs/{job}")).await.body["status"], "starting");
 }
 
-#[tokio::test]
-async fn a_cancelled_job_is_ended_by_its_node_and_billed_for_what_it_used() {
-    let (world, lab, agent) = world().await;
+async fn a_cancelled_job_is_ended_by_its_node_and_billed_for_what_it_used(engine: Engine) {
+    let (world, lab, agent) = world(engine).await;
     let job = lab.submit(1).await;
     let lease = agent.asked_to_run(&job).await;
     agent.started(&lease, world.now()).await;
@@ -75,9 +83,8 @@ async fn a_cancelled_job_is_ended_by_its_node_and_billed_for_what_it_used() {
     assert_eq!(charges[0]["amount"], "0.8");
 }
 
-#[tokio::test]
-async fn a_job_that_is_cancelled_before_its_place_takes_none() {
-    let world = World::new(START).await;
+async fn a_job_that_is_cancelled_before_its_place_takes_none(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     lab.order(&world, "card.sim-a100", 4).await;
     let job = lab.submit(1).await;
@@ -95,9 +102,8 @@ async fn register(world: &World, token: &str, credential: &str) -> (u16, Value) 
     (reply.status.as_u16(), reply.body)
 }
 
-#[tokio::test]
-async fn a_join_token_joins_one_machine_once() {
-    let (world, lab, _) = world().await;
+async fn a_join_token_joins_one_machine_once(engine: Engine) {
+    let (world, lab, _) = world(engine).await;
     let path = format!("/api/v1/pools/{}/join-tokens", first_pool());
     let token = lab.operator.made(&path, json!({})).await["token"].as_str().unwrap().to_owned();
     let (status, first) = register(&world, &token, &"a".repeat(64)).await;
@@ -116,9 +122,8 @@ async fn a_join_token_joins_one_machine_once() {
     assert_eq!(register(&world, &short, &"d".repeat(64)).await.1["code"], "pool.join_token_expired");
 }
 
-#[tokio::test]
-async fn malformed_words_are_refused_and_change_nothing() {
-    let (world, lab, agent) = world().await;
+async fn malformed_words_are_refused_and_change_nothing(engine: Engine) {
+    let (world, lab, agent) = world(engine).await;
     let head = *world.kit.executor.log().head().borrow();
     let speak = async |body: Value| {
         let request = world.client.post(format!("{}/agent/v1/report", world.url)).json(&body);
@@ -150,9 +155,8 @@ async fn malformed_words_are_refused_and_change_nothing() {
     assert_eq!(*world.kit.executor.log().head().borrow(), head);
 }
 
-#[tokio::test]
-async fn output_is_kept_as_bytes_once_and_shown_while_it_grows() {
-    let (world, lab, agent) = world().await;
+async fn output_is_kept_as_bytes_once_and_shown_while_it_grows(engine: Engine) {
+    let (world, lab, agent) = world(engine).await;
     let job = lab.submit(1).await;
     let lease = agent.asked_to_run(&job).await;
     agent.started(&lease, world.now()).await;

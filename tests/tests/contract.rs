@@ -9,6 +9,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "contract/problems.rs"]
+mod problems;
 #[path = "contract/refusals.rs"]
 mod refusals;
 

@@ -7,9 +7,16 @@ use agent_protocol::Exit;
 use chrono::{DateTime, TimeDelta, Utc};
 use control::{close_due, extend_due};
 use serde_json::{Value, json};
+use store::Engine;
 use system_tests::fake_agent::FakeAgent;
 use system_tests::lab::Lab;
 use system_tests::world::World;
+
+system_tests::on_both! {
+    a_month_is_closed_once_and_a_job_over_its_end_is_on_both_bills,
+    what_ended_before_a_closed_months_end_is_given_back_on_the_next_bill,
+    the_hold_of_a_running_job_grows_by_the_hour,
+}
 
 async fn bills(lab: &Lab) -> Vec<Value> {
     let mut all = vec![];
@@ -20,10 +27,9 @@ async fn bills(lab: &Lab) -> Vec<Value> {
     all
 }
 
-#[tokio::test]
-async fn a_month_is_closed_once_and_a_job_over_its_end_is_on_both_bills() {
+async fn a_month_is_closed_once_and_a_job_over_its_end_is_on_both_bills(engine: Engine) {
     // Half an hour before December in Shanghai.
-    let world = World::new("2026-11-30T15:30:00Z").await;
+    let world = World::new(engine, "2026-11-30T15:30:00Z").await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     lab.order(&world, "card.sim-a100", 4).await;
@@ -56,9 +62,8 @@ async fn a_month_is_closed_once_and_a_job_over_its_end_is_on_both_bills() {
     assert_eq!((&december["statement"]["month"], &december["total"]["total"]), (&json!("2026-12"), &json!("120")));
 }
 
-#[tokio::test]
-async fn what_ended_before_a_closed_months_end_is_given_back_on_the_next_bill() {
-    let world = World::new("2026-11-30T15:30:00Z").await;
+async fn what_ended_before_a_closed_months_end_is_given_back_on_the_next_bill(engine: Engine) {
+    let world = World::new(engine, "2026-11-30T15:30:00Z").await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     lab.order(&world, "card.sim-a100", 4).await;
@@ -78,9 +83,8 @@ async fn what_ended_before_a_closed_months_end_is_given_back_on_the_next_bill() 
     assert_eq!(december["total"]["total"], "-20");
 }
 
-#[tokio::test]
-async fn the_hold_of_a_running_job_grows_by_the_hour() {
-    let world = World::new("2026-11-10T01:00:00Z").await;
+async fn the_hold_of_a_running_job_grows_by_the_hour(engine: Engine) {
+    let world = World::new(engine, "2026-11-10T01:00:00Z").await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     lab.order(&world, "card.sim-a100", 4).await;

@@ -5,9 +5,19 @@
 use agent_protocol::Exit;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
+use store::Engine;
 use system_tests::fake_agent::FakeAgent;
 use system_tests::lab::Lab;
+use system_tests::stored;
 use system_tests::world::World;
+
+system_tests::on_both! {
+    a_job_is_billed_to_the_second_and_explained,
+    golden_meterings_come_out_exactly,
+    what_is_rebuilt_equals_what_is_live,
+    the_platform_can_be_stopped_and_started_after_every_step,
+    a_list_is_newest_first_and_its_pages_leave_nothing_out,
+}
 
 const START: &str = "2026-11-10T01:00:00Z";
 
@@ -29,9 +39,8 @@ async fn statement(lab: &Lab) -> Value {
     lab.engineer.get(&format!("/api/v1/statements/{id}")).await.body
 }
 
-#[tokio::test]
-async fn a_job_is_billed_to_the_second_and_explained() {
-    let world = World::new(START).await;
+async fn a_job_is_billed_to_the_second_and_explained(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     let order = lab.order(&world, "card.sim-a100", 2).await;
@@ -75,9 +84,8 @@ async fn a_job_is_billed_to_the_second_and_explained() {
     }
 }
 
-#[tokio::test]
-async fn golden_meterings_come_out_exactly() {
-    let world = World::new(START).await;
+async fn golden_meterings_come_out_exactly(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     lab.order(&world, "card.sim-a100", 2).await;
@@ -90,9 +98,8 @@ async fn golden_meterings_come_out_exactly() {
     assert_eq!(statement(&lab).await["lines"][0]["shown"], "240");
 }
 
-#[tokio::test]
-async fn what_is_rebuilt_equals_what_is_live() {
-    let world = World::new(START).await;
+async fn what_is_rebuilt_equals_what_is_live(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     let order = lab.order(&world, "card.sim-a100", 2).await;
@@ -102,23 +109,13 @@ async fn what_is_rebuilt_equals_what_is_live() {
     lab.engineer.made(&format!("/api/v1/orders/{order}/return"), serde_json::json!({})).await;
     world.settled().await;
 
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", folder.path().join("again.db").display());
-    let again = store::Db::open_relaxed(&url, &projections::MIGRATIONS).await.unwrap();
-    control::rebuild(world.kit.executor.log(), &again).await.unwrap();
-    for (name, tables) in projections::ALL {
-        for table in *tables {
-            let live = projections::digest(&world.kit.read, table).await.unwrap();
-            assert_eq!(live, projections::digest(&again, table).await.unwrap(), "{name}: {table}");
-        }
-    }
-    let (_, orders) = projections::digest(&again, "orders").await.unwrap();
+    stored::rebuilt_equals_live(&world).await;
+    let (_, orders) = projections::digest(&world.kit.read, "orders").await.unwrap();
     assert_eq!(orders.len(), 1);
 }
 
-#[tokio::test]
-async fn the_platform_can_be_stopped_and_started_after_every_step() {
-    let world = World::new(START).await;
+async fn the_platform_can_be_stopped_and_started_after_every_step(engine: Engine) {
+    let world = World::new(engine, START).await;
     let mut lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     let world = world.restarted().await;
@@ -159,9 +156,8 @@ fn rejoin(world: &World, lab: &mut Lab) {
     (lab.operator, lab.engineer) = (world.again(&lab.operator), world.again(&lab.engineer));
 }
 
-#[tokio::test]
-async fn a_list_is_newest_first_and_its_pages_leave_nothing_out() {
-    let world = World::new(START).await;
+async fn a_list_is_newest_first_and_its_pages_leave_nothing_out(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     lab.order(&world, "card.sim-a100", 4).await;
     let mut submitted = vec![];

@@ -6,15 +6,24 @@ use agent_protocol::Exit;
 use chrono::TimeDelta;
 use futures::future::join_all;
 use serde_json::json;
+use store::Engine;
 use system_tests::fake_agent::FakeAgent;
 use system_tests::lab::Lab;
 use system_tests::world::World;
 
+system_tests::on_both! {
+    a_hundred_orders_against_a_quota_for_ten_admit_ten,
+    a_job_beyond_what_was_ordered_waits_its_turn_and_says_why,
+    a_job_that_can_never_fit_is_refused_with_the_numbers,
+    a_wallet_without_money_refuses_the_job_and_holds_no_quota,
+    what_jobs_use_is_not_returned,
+    nobody_approves_their_own_order,
+}
+
 const START: &str = "2026-11-10T01:00:00Z";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_orders_against_a_quota_for_ten_admit_ten() {
-    let world = World::new(START).await;
+async fn a_hundred_orders_against_a_quota_for_ten_admit_ten(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 10).await;
     let approve = async |number: usize| {
         let ask = json!({ "resource": "card.sim-a100", "quantity": 1 });
@@ -41,9 +50,8 @@ async fn a_hundred_orders_against_a_quota_for_ten_admit_ten() {
     assert_eq!((&cards["ceiling"], &cards["ordered"]), (&json!(10), &json!(10)));
 }
 
-#[tokio::test]
-async fn a_job_beyond_what_was_ordered_waits_its_turn_and_says_why() {
-    let world = World::new(START).await;
+async fn a_job_beyond_what_was_ordered_waits_its_turn_and_says_why(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     lab.order(&world, "card.sim-a100", 2).await;
@@ -60,9 +68,8 @@ async fn a_job_beyond_what_was_ordered_waits_its_turn_and_says_why() {
     agent.asked_to_run(&second).await;
 }
 
-#[tokio::test]
-async fn a_job_that_can_never_fit_is_refused_with_the_numbers() {
-    let world = World::new(START).await;
+async fn a_job_that_can_never_fit_is_refused_with_the_numbers(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     lab.order(&world, "card.sim-a100", 2).await;
     let job = lab.submit(3).await;
@@ -74,9 +81,8 @@ async fn a_job_that_can_never_fit_is_refused_with_the_numbers() {
     );
 }
 
-#[tokio::test]
-async fn a_wallet_without_money_refuses_the_job_and_holds_no_quota() {
-    let world = World::new(START).await;
+async fn a_wallet_without_money_refuses_the_job_and_holds_no_quota(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     lab.order(&world, "card.sim-a100", 2).await;
     let credit = format!("/api/v1/tenants/{}/wallet/credit", lab.tenant);
@@ -89,9 +95,8 @@ async fn a_wallet_without_money_refuses_the_job_and_holds_no_quota() {
     assert!(quota["items"].as_array().unwrap().iter().all(|quota| quota["in_use"] == 0), "{quota}");
 }
 
-#[tokio::test]
-async fn what_jobs_use_is_not_returned() {
-    let world = World::new(START).await;
+async fn what_jobs_use_is_not_returned(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     let agent = FakeAgent::join(&world, &lab.operator, 4).await;
     let order = lab.order(&world, "card.sim-a100", 2).await;
@@ -109,9 +114,8 @@ async fn what_jobs_use_is_not_returned() {
     assert_eq!(give_back().await["status"], "returned");
 }
 
-#[tokio::test]
-async fn nobody_approves_their_own_order() {
-    let world = World::new(START).await;
+async fn nobody_approves_their_own_order(engine: Engine) {
+    let world = World::new(engine, START).await;
     let lab = Lab::found(&world, 4).await;
     let order = lab.engineer.made("/api/v1/orders", json!({ "resource": "core", "quantity": 1 })).await;
     let order = order["id"].as_str().unwrap();

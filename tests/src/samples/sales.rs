@@ -4,7 +4,7 @@ use super::samples;
 use super::values::{a100, account, at, decimal, id, tenant};
 use domain::Event;
 use domain::catalog::{contract, price_book, product};
-use domain::kernel::{Currency, Resource};
+use domain::kernel::{Ancestors, Currency, Resource, TenantId};
 use domain::ordering::order;
 use domain::quota::allowance;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(super) fn all() -> Vec<Event> {
         name_en: "Core-hours".into(),
     };
     let more = vec![dollars.into(), cores.into()];
-    [products(), price_books(), contracts(), orders(), quotas(), more].concat()
+    [products(), price_books(), contracts(), orders(), quotas(), in_a_tree(), more].concat()
 }
 
 samples! { products of product:
@@ -54,6 +54,7 @@ samples! { orders of order:
         by: id("li"),
         terms: order::Terms {
             tenant: tenant(),
+            above: Ancestors::NONE,
             bill_to: account(),
             resource: a100(),
             milli: 8000,
@@ -64,7 +65,7 @@ samples! { orders of order:
     Approved { by: id("wang") };
     Rejected { by: id("wang"), reason: "no budget left".into() };
     Activated;
-    Refused { wanted_milli: 8000, free_milli: 2000 };
+    Refused { wanted_milli: 8000, free_milli: 2000, node: None };
     ReturnRequested { by: id("li") };
     Returned;
     ReturnRefused { in_use_milli: 4000 };
@@ -72,13 +73,37 @@ samples! { orders of order:
 
 samples! { quotas of allowance:
     Opened { tenant: tenant(), resource: a100() };
-    CeilingSet { milli: 10_000, by: id("wang") };
-    OrderHeld { order: id("order"), milli: 8000 };
-    OrderHoldRefused { order: id("order"), wanted_milli: 8000, free_milli: 2000 };
+    CeilingSet { milli: 10_000, by: id("wang"), node: None };
+    OrderHeld { order: id("order"), milli: 8000, below: vec![] };
+    OrderHoldRefused { order: id("order"), wanted_milli: 8000, free_milli: 2000, node: None };
     OrderReleased { order: id("order"), milli: 8000 };
     OrderReleaseRefused { order: id("order"), in_use_milli: 4000 };
-    JobHeld { job: id("job"), milli: 4000 };
-    JobQueued { job: id("job"), wanted_milli: 4000, free_milli: 1000 };
+    JobHeld { job: id("job"), milli: 4000, node: None };
+    JobQueued { job: id("job"), wanted_milli: 4000, free_milli: 1000, node: None };
     JobHoldRefused { job: id("job"), wanted_milli: 9000, ordered_milli: 8000 };
     JobReleased { job: id("job"), milli: 4000 };
+}
+
+/// The same in a tree: of a project below the tenant.
+fn in_a_tree() -> Vec<Event> {
+    let (project, order, job) = (id::<TenantId>("project"), id("order"), id("job"));
+    let terms = order::Terms {
+        tenant: project,
+        above: Ancestors::NONE.with(tenant()),
+        bill_to: account(),
+        resource: a100(),
+        milli: 2000,
+        price: decimal("80"),
+        price_version: 1,
+    };
+    let node = Some(project);
+    vec![
+        order::Event::Requested { by: id("li"), terms }.into(),
+        order::Event::Refused { wanted_milli: 2000, free_milli: 0, node: Some(tenant()) }.into(),
+        allowance::Event::CeilingSet { milli: 4000, by: id("wang"), node }.into(),
+        allowance::Event::OrderHeld { order, milli: 2000, below: vec![project] }.into(),
+        allowance::Event::OrderHoldRefused { order, wanted_milli: 2000, free_milli: 0, node }.into(),
+        allowance::Event::JobHeld { job, milli: 1000, node }.into(),
+        allowance::Event::JobQueued { job, wanted_milli: 2000, free_milli: 1000, node }.into(),
+    ]
 }

@@ -3,15 +3,22 @@
 use super::samples;
 use super::values::{at, hash, id, tenant};
 use domain::Event;
-use domain::identity::{Role, api_key, member, tenant as organisation};
-use domain::kernel::TenantId;
+use domain::identity::{Profile, Role, api_key, member, tenant as organisation};
+use domain::kernel::{Ancestors, Sealed, SubjectKey, TenantId};
 use domain::pools::{inventory, node, pool};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$c2FtcGxl$c2FtcGxl";
 
 pub(super) fn all() -> Vec<Event> {
-    let platform = organisation::Event::Created { tenant: TenantId::PLATFORM, name: "平台".into(), parent: None };
+    let platform = created(TenantId::PLATFORM, "平台", None);
+    let project = organisation::Event::Created {
+        tenant: id("project"),
+        name: "Segmentation".into(),
+        parent: Some(tenant()),
+        kind: organisation::Level::Project,
+        above: Ancestors::NONE.with(tenant()),
+    };
     let program = member::Event::Added {
         tenant: tenant(),
         handle: "ci-runner".into(),
@@ -25,12 +32,27 @@ pub(super) fn all() -> Vec<Event> {
         hash: hash('a'),
         expires_at: None,
     };
-    let more = vec![platform.into(), program.into(), for_ever.into()];
+    let silent = node::Event::Lost { by: None, reason: "not heard of for 600 s".into(), alive_until: at("01:10:00") };
+    let unsearched = member::Event::ProfileSet { profile: sealed(1, &[]) };
+    let more = vec![unsearched.into(), platform.into(), project.into(), program.into(), for_ever.into(), silent.into()];
     [tenants(), members(), keys(), pools(), nodes(), more].concat()
 }
 
+fn created(tenant: TenantId, name: &str, parent: Option<TenantId>) -> organisation::Event {
+    let (kind, above) = (organisation::Level::Tenant, Ancestors::NONE);
+    organisation::Event::Created { tenant, name: name.into(), parent, kind, above }
+}
+
 samples! { tenants of organisation:
-    Created { tenant: tenant(), name: "Vision Lab".into(), parent: Some(TenantId::PLATFORM) };
+    Created {
+        tenant: tenant(),
+        name: "Vision Lab".into(),
+        parent: Some(TenantId::PLATFORM),
+        kind: organisation::Level::Tenant,
+        above: Ancestors::NONE,
+    };
+    Suspended { by: id("wang"), reason: "in arrears".into() };
+    Resumed { by: id("wang") };
     SetupOpened { hash: hash('a') };
     SetupUsed { hash: hash('a'), member: id("wang"), handle: "wang".into(), password: PASSWORD.into() };
 }
@@ -43,8 +65,21 @@ samples! { members of member:
         password: Some(PASSWORD.into()),
     };
     PasswordSet { password: PASSWORD.into() };
+    RolesSet { by: id("wang"), roles: [Role::Engineer, Role::Finance].into() };
     Locked { by: id("wang"), reason: "left the company".into() };
     Unlocked { by: id("wang") };
+    ProfileSet { profile: sealed(2, &[("email", &hash('e'))]) };
+    PersonalDataErased { subject: subject(2), by: id("wang") };
+}
+
+fn subject(generation: u32) -> SubjectKey {
+    SubjectKey { member: id("li"), generation }
+}
+
+fn sealed(generation: u32, indexes: &[(&str, &str)]) -> Sealed<Profile> {
+    let indexes: BTreeMap<String, String> =
+        indexes.iter().map(|(field, index)| ((*field).to_owned(), (*index).to_owned())).collect();
+    Sealed::new(subject(generation), "AQEAAAAAAAAAAAAAAABzZWFsZWQgcHJvZmlsZSB0YWc".into(), indexes)
 }
 
 samples! { keys of api_key:
@@ -93,4 +128,6 @@ samples! { nodes of node:
     Drained { by: id("wang"), reason: "new memory".into() };
     Resumed { by: id("wang") };
     Alive { at: at("01:05:00.123456") };
+    Lost { by: Some(id("wang")), reason: "no power".into(), alive_until: at("01:10:00.5") };
+    Returned { at: at("02:00:00") };
 }

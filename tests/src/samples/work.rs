@@ -5,7 +5,7 @@ use super::values::{a100, account, at, decimal, id, tenant};
 use domain::Event;
 use domain::allocation::job::{Outcome, Refusal, Spec, Submission};
 use domain::allocation::{Cards, Demand, job, lease, plan};
-use domain::kernel::Quantity;
+use domain::kernel::{Ancestors, Quantity};
 use domain::metering::meter;
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ pub(super) fn all() -> Vec<Event> {
         Outcome::Cancelled,
         Outcome::NotStarted { reason: "no such program: python4".into() },
         Outcome::Vanished,
+        Outcome::Lost,
         refused(Refusal::Quota { wanted_milli: 9000, ordered_milli: 8000 }),
         refused(Refusal::Money { wanted: decimal("320"), available: decimal("12.5") }),
         refused(Refusal::NoPrice { sku: "a100.card".into() }),
@@ -29,12 +30,15 @@ pub(super) fn all() -> Vec<Event> {
         folder: None,
         demand: Demand { cards: None, ..submission.spec.demand.clone() },
         time_limit_s: None,
+        restarts: 0,
         ..submission.spec.clone()
     };
-    let least = job::Event::Submitted(Submission { spec, ..submission });
+    let least = job::Event::Submitted(Submission { spec, above: Ancestors::NONE.with(id("root")), ..submission });
     let outcome = Outcome::NotStarted { reason: "no such program: python4".into() };
     let never_began = lease::Event::Ended { started_at: None, at: at("01:00:02"), outcome };
-    let more = ends.into_iter().chain([least.into(), never_began.into()]).collect();
+    let (started_at, at) = (Some(at("01:00:01.25")), at("01:10:00.5"));
+    let lost = lease::Event::Ended { started_at, at, outcome: Outcome::Lost };
+    let more = ends.into_iter().chain([least.into(), never_began.into(), lost.into()]).collect();
     [jobs(), leases(), plans(), meters(), more].concat()
 }
 
@@ -51,8 +55,9 @@ fn submission() -> Submission {
         folder: Some("hello-train".into()),
         demand: demand(),
         time_limit_s: Some(3600),
+        restarts: 2,
     };
-    Submission { tenant: tenant(), by: id("li"), spec, bill_to: account() }
+    Submission { tenant: tenant(), above: Ancestors::NONE, by: id("li"), spec, bill_to: account() }
 }
 
 samples! { jobs of job:
@@ -64,6 +69,7 @@ samples! { jobs of job:
     PlacementVoided { lease: id("lease") };
     Started { lease: id("lease"), at: at("01:00:01.25") };
     CancelRequested { by: id("li"), reason: "wrong data".into() };
+    Requeued { lease: id("lease"), outcome: Outcome::Lost, restarts_left: 1 };
     Ended { outcome: Outcome::Succeeded, at: Some(at("01:20:01.25")) };
 }
 
@@ -97,6 +103,7 @@ samples! { plans of plan:
         score: "0".into(),
         facts: super::values::hash('e'),
     });
+    NodeLost(plan::Loss { node: id("node"), alive_until: at("01:10:00.5"), leases: vec![id("lease")] });
 }
 
 samples! { meters of meter:

@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["domain"]),
     ("eventlog", &["domain", "store"]),
     ("projections", &["domain", "store"]),
-    ("kit", &["domain", "eventlog", "projections", "store"]),
+    ("kit", &["crypto", "domain", "eventlog", "projections", "store"]),
     ("tenant", &["domain", "eventlog", "kit", "projections", "scheduler-core", "store"]),
     ("portal", &["domain", "eventlog", "kit", "projections", "scheduler-core", "store"]),
     ("control", &["agent-protocol", "domain", "eventlog", "kit", "projections", "scheduler-core", "store"]),

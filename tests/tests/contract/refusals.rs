@@ -116,7 +116,8 @@ fn arms(body: &str) -> Vec<(String, String)> {
     for piece in inner.split("=>").collect::<Vec<_>>().windows(2) {
         // The pattern stands after the last arm's answer.
         let pattern = piece[0].rsplit_once(",\n").map_or(piece[0], |(_, pattern)| pattern);
-        let answer = piece[1].trim();
+        // A long pattern has its answer in braces.
+        let answer = piece[1].trim().trim_start_matches('{').trim_start();
         let end = answer.find([',', '\n']).unwrap_or(answer.len());
         for variant in pattern.split("Self::").skip(1) {
             let name: String = variant.chars().take_while(|c| c.is_alphanumeric()).collect();
