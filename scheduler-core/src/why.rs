@@ -8,7 +8,7 @@ use crate::{
     Demand, Node, Readiness, Room,
     fit::{self, Gap, RoomSummary},
 };
-use domain::kernel::{Model, Resource};
+use domain::kernel::{Model, Resource, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -49,6 +49,8 @@ pub enum Why {
         /// How many jobs were placed before it.
         ahead: u32,
     },
+    /// The tenant, or one above its own, is suspended. Said by who tells the planner what waits, never by the planner.
+    TenantSuspended { tenant: TenantId },
     /// The tenant may hold no more. Said by the quota's flow, never by the planner.
     QuotaExceeded {
         resource: Resource,

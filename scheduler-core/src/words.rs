@@ -97,6 +97,10 @@ impl Why {
                 format!("本来放得下，但本轮排在前面的 {ahead} 个作业先占了空位。"),
                 format!("It would have fitted, but {} before it took the room.", lang.counted(*ahead, "个作业", "job")),
             ),
+            Self::TenantSuspended { tenant } => lang.of(
+                format!("租户 {tenant} 已被暂停，其下不启动新作业。"),
+                format!("The tenant {tenant} is suspended; nothing new is started for it or below it."),
+            ),
             Self::QuotaExceeded { resource, wanted_milli, free_milli } => {
                 let (wanted, free) = (held(lang, resource, *wanted_milli), held(lang, resource, (*free_milli).max(0)));
                 lang.of(
@@ -151,6 +155,10 @@ impl Why {
                 "不用处理，它的排队位置不变，有空位时比后来的作业先轮到它；若急用，需要更高的优先级。",
                 "Nothing to do: it keeps its place and is offered free room before later jobs. If it is urgent, it needs \
                  a higher priority.",
+            ),
+            Self::TenantSuspended { .. } => (
+                "不用处理作业：它的配额、余额和排队位置都保留；请联系平台运营方恢复该租户。",
+                "Nothing to do for the job: it keeps its quota, its money and its place. Ask an operator to resume the tenant.",
             ),
             Self::QuotaExceeded { .. } => (
                 "请结束该租户的部分作业以释放配额，或申请提高配额。",

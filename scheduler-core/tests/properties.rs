@@ -219,7 +219,7 @@ fn check(why: &Why, demand: &Demand, nodes: &[Node]) -> Result<(), &'static str>
             let enough = free_total >= need;
             ready > 0 && !fitted && best_free < need && best_free <= free_total && *fragmented == enough
         }
-        Why::QuotaExceeded { .. } => false,
+        Why::QuotaExceeded { .. } | Why::TenantSuspended { .. } => false,
     };
     truth.then_some(()).ok_or("not true")
 }
